@@ -72,7 +72,7 @@ def load(path: Path) -> Any:
         except Exception as error:  # on a damaged file, PyTorch may raise anything
             # PyTorch's text, without its advice to load the file without protection.
             text = " ".join(str(error).split())
-            cause = re.search(r"GLOBAL \S+|Unsupported operand \d+|TorchScript|legacy \.tar", text)
+            cause = re.search(r"GLOBAL \S+|Unsupported operand \d+", text)
             found = cause[0] if cause else f"{type(error).__name__}: {text.split('. ')[0][:200]}"
     raise ValueError(
         f"{path} cannot be loaded safely; nothing in it was executed. Expected a whole file of torch.save, "

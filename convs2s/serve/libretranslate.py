@@ -67,12 +67,7 @@ def add_libretranslate(app: FastAPI, service: Service) -> None:
         first = next(iter(service.pairs))
         return {
             "charLimit": service.limits.characters,
-            "frontendTimeout": 500,
-            "apiKeys": bool(service.keys),
             "keyRequired": bool(service.keys),
-            "suggestions": False,
-            "filesTranslation": False,
-            "supportedFilesFormat": [],
             "language": {
                 "source": {"code": first.source, "name": name(first.source)},
                 "target": {"code": first.target, "name": name(first.target)},

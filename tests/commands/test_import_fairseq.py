@@ -121,8 +121,6 @@ def test_hyphens_reach_the_model_as_in_stanfords_text(tmp_path: Path) -> None:
     assert look_up(tmp_path / "new", text) == [4, 5, 6, 7, 8, 9, UNKNOWN, END]
     assert look_up(tmp_path / "old", text) == [4, 5, 10, 7, UNKNOWN, 9, UNKNOWN, END]
     assert load(tmp_path / "new", "cpu").target.detokenize(["a", "##AT##-##AT##", "b"]) == "a-b"
-    tokenize = settings(tmp_path / "new")["tokenize"]
-    assert (tokenize["at_sign"], tokenize["lowercase"]) == ("##AT##", False)
     card = (tmp_path / "new" / "README.md").read_text(encoding="utf-8")
     assert "| words | Moses, aggressive hyphens, escape, `##AT##` for @ (T30) |" in card
 

@@ -3,12 +3,9 @@
 import argparse
 import collections
 import fractions
-import io
 import os
 import sys
-import tarfile
 import types
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -50,24 +47,10 @@ def test_arguments_are_found_in_both_formats(tmp_path: Path, zipped: bool) -> No
         assert read.tensors["a"].tolist() == [1.0, 2.0]
 
 
-def first_format(path: Path) -> None:
-    """Write a file as PyTorch did in 2016: a tar archive."""
-    with tarfile.open(path, "w") as archive:
-        for name in ("sys_info", "pickle", "tensors", "storages"):
-            archive.addfile(tarfile.TarInfo(name), io.BytesIO())
-
-
 def cut(path: Path, *, zipped: bool) -> None:
     """Write the first half of a checkpoint, as an interrupted download does."""
     content = write(path, {"model": WEIGHTS}, zipped=zipped).read_bytes()
     path.write_bytes(content[: len(content) // 2])
-
-
-def torchscript(path: Path) -> None:
-    """Write a program with its weights."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # PyTorch recommends other formats
-        torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), path)
 
 
 REFUSED: list[tuple[Callable[[Path], object], str]] = [
@@ -82,8 +65,6 @@ REFUSED: list[tuple[Callable[[Path], object], str]] = [
     ),
     (lambda path: write(path, Command(f"touch {path}.run"), zipped=False), "GLOBAL posix.system"),
     (lambda path: write(path, {"model": WEIGHTS}, protocol=4), "Unsupported operand 149"),
-    (torchscript, "TorchScript"),
-    (first_format, "legacy .tar"),
     (lambda path: path.write_text("<html>not found</html>"), "Unsupported operand 60"),
     (lambda path: path.write_bytes(b""), "EOFError: "),
     (lambda path: cut(path, zipped=True), "RuntimeError: PytorchStreamReader failed"),

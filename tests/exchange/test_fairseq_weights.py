@@ -46,7 +46,7 @@ def test_weight_norm_is_over_the_dimensions_that_g_lacks() -> None:
     assert_close(new, torch.tensor([[3.0, 5.0], [4.0, 12.0]]))
     linear = fold_norm({"x.weight_v": v[:, 0], "x.weight_g": torch.tensor([[5.0], [26.0]])}, layer)
     assert_close(linear, torch.tensor([[3.0, 4.0], [10.0, 24.0]]))
-    half = torch.full((1, 4), 300.0, dtype=torch.float16)  # from fp16 training; its square is too large
+    half = torch.full((1, 4), 4e4, dtype=torch.float16)  # from fp16 training, with too large a norm
     weights = {"x.weight_v": half, "x.weight_g": torch.tensor([[2.0]])}
     assert_close(fold_norm(weights, Layer("x", "y", (1, 4), (1, 1))), torch.ones(1, 4))
 

@@ -65,13 +65,15 @@ def test_lines_of_several_clients_share_batches(batcher: Batcher, gate: Gate, si
     assert sizes == [1, 3, 1, 1]
 
 
-def test_a_failing_line_fails_alone(batcher: Batcher, gate: Gate) -> None:
-    """The other lines of its batch must still get an answer."""
-    bad, good = batcher.submit(lower, ["", "A"], "1")
+def test_failing_and_canceled_lines_hold_up_no_other(batcher: Batcher, gate: Gate, sizes: list[int]) -> None:
+    """The page cancels requests when its user types on before the answer; others must get theirs."""
+    bad, good, canceled = batcher.submit(lower, ["", "A", "B"], "1")
+    assert canceled.cancel()
     gate.open.set()
     assert good.result(10) == "a"
     with pytest.raises(ValueError, match="an empty line"):
         bad.result(10)
+    assert sizes == [1, 2]
 
 
 def test_the_queue_has_limits(batcher: Batcher, gate: Gate) -> None:
@@ -100,12 +102,3 @@ def test_stopping_finishes_waiting_lines_and_takes_no_more(batcher: Batcher, gat
     assert waiting[0].result(0) == "A"
     with pytest.raises(Refusal, match="busy"):
         batcher.submit(upper, ["a"], "1")
-
-
-def test_canceled_lines_are_not_worked_on(batcher: Batcher, gate: Gate, sizes: list[int]) -> None:
-    """The page cancels requests when its user types on before the answer."""
-    one, other = batcher.submit(upper, ["a", "b"], "1")
-    assert one.cancel()
-    gate.open.set()
-    assert other.result(10) == "B"
-    assert sizes == [1, 1]
