@@ -27,7 +27,7 @@ def load_two(folder: Path) -> Pairs:
         write_pair(folder / "1", "en", "de", phase=1.0),
         write_pair(folder / "2", "fr", "de", phase=2.0),
     ]
-    return load_pairs(folders, "cpu", None, None)
+    return load_pairs(folders, "cpu", beam_size=4, replace=None)
 
 
 @contextmanager

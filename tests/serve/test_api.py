@@ -36,8 +36,8 @@ def test_lines_lists_and_alternatives_keep_their_places(server: str, pairs: Pair
     assert answer == {"translatedText": [f"{one}\n\n{other}", "", other]}
     assert post(server, q=[]).json() == {"translatedText": []}
     [ranked] = pairs.find("en", "de").translate([TEXT])
-    others = [found.text for found in ranked[1:]]
-    assert others
+    others = list(dict.fromkeys(found.text for found in ranked[1:]))  # pieces differ, texts may not
+    assert len(others) > 1
     assert post(server, q=TEXT, alternatives=9).json()["alternatives"] == others
     assert post(server, q=[TEXT, ""], alternatives=1).json()["alternatives"] == [others[:1], []]
     lines = post(server, "n-best", q=f"{TEXT}\n\nxyz").json()

@@ -33,7 +33,7 @@ def test_it_translates_while_the_user_types(page: Page, pairs: Pairs) -> None:
     """The page shows translation, scored hypotheses, and the attention of the focused token."""
     page.type(TEXT)
     ranked = pairs.find("en", "de").translate([TEXT])[0]
-    page.wait_for("document.querySelectorAll('#hypotheses tbody tr').length === 2")
+    page.wait_for("document.querySelectorAll('#hypotheses tbody tr').length === 4")
     assert read(page, "#translation") == ranked[0].text
     rows = page.evaluate("[...document.querySelectorAll('#hypotheses tbody tr')].map(r => r.innerText)")
     assert [row.split("\t") for row in rows] == [[f"{one.score:.3f}", one.text] for one in ranked]
