@@ -1,5 +1,6 @@
 """Presets for tests, each rendered and checked once."""
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -9,8 +10,23 @@ from pipelines.preset import preset_params, render
 
 rendered = cache(render)
 params_of = cache(preset_params)
+MISSING = "(missing)"
 
 
 def content_of(name: str) -> Any:
     """Return a preset's values as nested dictionaries that a test may change."""
     return YAML(typ="safe", pure=True).load(rendered(name))
+
+
+def changed(name: str, changes: Mapping[str, object]) -> Any:
+    """Return a preset's values, some of them replaced or, if MISSING, removed, by dotted name."""
+    content = content_of(name)
+    for dotted, value in changes.items():
+        *sections, key = dotted.split(".")
+        place = content
+        for section in sections:
+            place = place[int(section) if section.isdigit() else section]
+        place[key] = value
+        if value is MISSING:
+            del place[key]
+    return content

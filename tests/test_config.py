@@ -12,10 +12,9 @@ from convs2s.config.download import PATTERNS
 from convs2s.config.load import load_params, parse_params
 from convs2s.config.params import Params
 from pipelines.meanings import meanings, sections
-from tests.presets import content_of
+from tests.presets import MISSING, changed
 
 PRESET = "tatoeba-en-de"
-MISSING = "(missing)"
 FILES = {"kind": "files", "source": "a", "target": "b", "tsv": None, "columns": None}
 SELECTION = {"common": 500, "candidates": 100}
 
@@ -26,18 +25,9 @@ def fetch(**keys: Any) -> list[dict[str, Any]]:
     return [{**FILES, "kind": "url", "fetch": [{k: v for k, v in file.items() if v is not MISSING}]}]
 
 
-def changed(changes: dict[str, Any]) -> str:
-    """Return the default preset with keys changed, added or removed."""
-    content = content_of(PRESET)
-    for name, value in changes.items():
-        *sections, key = name.split(".")
-        target = content
-        for section in sections:
-            target = target[int(section) if section.isdigit() else section]
-        target[key] = value
-        if value is MISSING:
-            del target[key]
-    return json.dumps(content).replace("Infinity", ".inf")  # JSON is YAML that parses faster
+def text_with(changes: dict[str, Any]) -> str:
+    """Return the default preset with some changes; JSON is YAML that parses faster."""
+    return json.dumps(changed(PRESET, changes)).replace("Infinity", ".inf")
 
 
 FAULTS: list[tuple[dict[str, Any], str]] = [
@@ -109,13 +99,15 @@ def test_a_fault_names_the_key_what_was_expected_and_what_was_found(
 ) -> None:
     """The message alone must be enough to fix params.yaml, before any stage starts."""
     with pytest.raises(ValueError, match=r"^params\.yaml is invalid:\n  (.*\n  )*.*" + message):
-        parse_params(changed(changes), "params.yaml")
+        parse_params(text_with(changes), "params.yaml")
 
 
 def test_every_fault_is_listed_at_once() -> None:
     """A user should not have to fix a file five times."""
     with pytest.raises(ValueError, match="is invalid") as error:
-        parse_params(changed({"train.dropout": "much", "train.clipnorm": 1, "tune": MISSING}), "params.yaml")
+        parse_params(
+            text_with({"train.dropout": "much", "train.clipnorm": 1, "tune": MISSING}), "params.yaml"
+        )
     assert len(str(error.value).split("\n")) == 4
 
 
@@ -123,7 +115,7 @@ def test_every_fault_is_listed_at_once() -> None:
 def test_a_password_in_a_url_is_refused_and_not_shown(urls: Any) -> None:
     """params.yaml is committed to git, and error messages are shared."""
     with pytest.raises(ValueError, match=r"fetch\.0\.urls.*: expected a") as error:
-        parse_params(changed({"download.train": fetch(urls=urls)}), "params.yaml")
+        parse_params(text_with({"download.train": fetch(urls=urls)}), "params.yaml")
     assert "secret" not in str(error.value)
 
 
@@ -140,7 +132,7 @@ def test_layers_have_a_short_form() -> None:
         "decoder_widths": "4 x 64", "decoder_kernels": "3 x 5, 1x1", "attention": True,
     }  # fmt: skip
     model = parse_params(
-        changed({f"model.{key}": value for key, value in short.items()}), "params.yaml"
+        text_with({f"model.{key}": value for key, value in short.items()}), "params.yaml"
     ).model
     assert model.encoder_widths == [64, 64, 128] and model.encoder_kernels == [3, 3, 3]
     assert model.decoder_widths == [64] * 4 and model.decoder_kernels == [5, 5, 5, 1]
@@ -149,7 +141,7 @@ def test_layers_have_a_short_form() -> None:
 
 def test_yaml_is_read_as_dvc_reads_it() -> None:
     """1e-4 is a number to YAML 1.2, a string to PyYAML; aliases are ordinary YAML."""
-    text = changed({"train.momentum": "MOMENTUM", "train.clip_norm": "CLIP"})
+    text = text_with({"train.momentum": "MOMENTUM", "train.clip_norm": "CLIP"})
     text = text.replace('"MOMENTUM"', "&one 1e-4").replace('"CLIP"', "*one")
     train = parse_params(text, "params.yaml").train
     assert train.momentum == train.clip_norm == 1e-4

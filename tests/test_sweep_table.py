@@ -20,22 +20,13 @@ from pipelines.sweep_table import (
     read_results,
     read_table,
 )
-from tests.presets import content_of, params_of
+from tests.presets import changed, params_of
 
 METRICS: dict[str, dict[str, Any]] = {
     "evaluation": {"mean": {"bleu_tokenized": 30.0}, "std": {"bleu_tokenized": 0.5}},
     "trained/1": {"validation_perplexity": 6.0},
     "trained/2": {"validation_perplexity": 7.0},
 }
-
-
-def overridden(preset: str, changes: dict[str, object]) -> Params:
-    """Return a preset with some values changed."""
-    content = content_of(preset)
-    for name, value in changes.items():
-        section, key = name.split(".")
-        content[section][key] = value
-    return Params.model_validate(content)
 
 
 def test_tables_have_the_papers_rows() -> None:
@@ -52,7 +43,8 @@ def test_tables_have_the_papers_rows() -> None:
 def test_every_row_gives_valid_parameters(name: str, preset: str) -> None:
     """Tables must suit the paper's model and small ones, and no two rows may give the same model."""
     rows = read_table(name).list_rows(params_of(preset).model)
-    same = Counter(overridden(preset, row.changes).model.model_dump_json() for row in rows)
+    params = [Params.model_validate(changed(preset, row.changes)) for row in rows]
+    same = Counter(one.model.model_dump_json() for one in params)
     assert max(same.values()) <= (2 if name == "figure2" else 1)  # both of its lines end at 13 and 5 layers
 
 
@@ -105,8 +97,8 @@ def test_a_users_own_table_sets_any_value(tmp_path: Path) -> None:
     changes = "{train.dropout: 0.3, model.encoder_widths: 4 x 256, model.encoder_kernels: 3}"
     (tmp_path / "mine.yaml").write_text(f"rows: [{{row: a}}, {{row: b, set: {changes}}}]\n")
     first, second = read_table("mine", tmp_path).list_rows(params_of("multi30k-en-de").model)
-    changed = overridden("multi30k-en-de", second.changes)
-    assert (first.changes, changed.train.dropout, changed.model.encoder_widths) == ({}, 0.3, [256] * 4)
+    params = Params.model_validate(changed("multi30k-en-de", second.changes))
+    assert (first.changes, params.train.dropout, params.model.encoder_widths) == ({}, 0.3, [256] * 4)
 
 
 def test_results_are_means_over_seeds_with_test_set_and_signature(tmp_path: Path) -> None:
