@@ -67,12 +67,12 @@ def show(stage: Stage, failed: bool = False) -> None:
     if stage.kind == "train":
         curves = stage.root / (f"{stage.work}/curves" if failed else stage.outputs["curves"])
         if curves.is_dir():  # absent if it failed before logging anything
-            show_curves(stage, curves, " until it ended" * failed)
+            show_curves(stage, curves)
     elif stage.kind == "evaluate" and not failed:
         show_scores(stage)
 
 
-def show_curves(stage: Stage, curves: Path, until: str) -> None:
+def show_curves(stage: Stage, curves: Path) -> None:
     """Show the curves of a training as a picture, embedded because the server may be on another machine."""
     from convs2s.score.curves import draw_curves  # noqa: PLC0415  # matplotlib takes a second to load
 
@@ -80,8 +80,7 @@ def show_curves(stage: Stage, curves: Path, until: str) -> None:
         picture = Path(folder) / "curves.png"
         draw_curves(curves, picture)
         url = f"data:image/png;base64,{base64.b64encode(picture.read_bytes()).decode()}"
-    description = f"Curves of {stage.name}{until}"
-    create_image_artifact(url, key=stage_key(stage, "curves"), description=description)
+    create_image_artifact(url, key=stage_key(stage, "curves"), description=f"Curves of {stage.name}")
 
 
 def show_scores(stage: Stage) -> None:

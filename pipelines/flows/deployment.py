@@ -25,8 +25,7 @@ POLL = 2.0  # seconds between queries of a run's state and log
 PAGE = 200  # log lines per request
 WIDTH = len("download@development")  # of stage names in the log
 # Prefect's default template lets a run set command, environment and working directory; ours has no variables.
-# Runs write no output to their worker, because Prefect's log would end a run at the first line that a killed
-# worker does not take, before the run could report its state. The server has the log.
+# With output to its worker, a run would end at the first line after the worker was killed, without a report.
 JOB_TEMPLATE = {
     "job_configuration": {"stream_output": False},
     "variables": {"type": "object", "properties": {}, "additionalProperties": False},

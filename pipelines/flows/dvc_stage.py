@@ -61,11 +61,10 @@ def environment(gpus: Sequence[int] | None, sharing: int = 1) -> dict[str, str]:
     # PREFECT_API_AUTH_STRING is a secret, and stages do not use Prefect.
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
     kept |= {"DVC_NO_ANALYTICS": "1", "PYTHONUNBUFFERED": "1"}
-    # So that `dvc`, and `python` in dvc.yaml, are those of the flow, however the worker was started.
+    # So that `python` in dvc.yaml is that of the flow, however the worker was started.
     kept["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), kept.get("PATH", os.defpath)])
-    if gpus is not None:
-        kept["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # number GPUs as nvidia-smi does
-        kept["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, gpus))
+    if gpus is not None:  # numbered as nvidia-smi does
+        kept |= {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(map(str, gpus))}
     if sharing > 1:
         kept.setdefault("OMP_NUM_THREADS", str(max(1, cores() // sharing)))
     return kept

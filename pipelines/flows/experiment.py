@@ -30,11 +30,8 @@ def name_of(overrides: Mapping[str, Any], tree: str) -> str:
 def copy_workspace(root: Path, name: str, text: str, params: Params) -> Path:
     """Return a git worktree with the workspace's files, uncommitted edits included, and the same DVC cache.
 
-    A copy left by an earlier run that did not succeed is reused, with its checkpoints.
-
-    Args:
-        text: the content of the copy's params.yaml.
-        params: the parameters in `text`.
+    Its params.yaml has the `text`, which means `params`. A copy left by an earlier run that did not succeed
+    is reused, with its checkpoints.
     """
     folder = root / COPIES / name
     if not (folder / ".git").is_file():

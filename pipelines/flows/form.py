@@ -75,7 +75,7 @@ class Form(BaseModel):
 
 
 def field(title: str, description: str, default: Any = None, **bounds: Any) -> Any:
-    """Return a form field, which may be left empty; a default of null would be rejected, so it is made."""
+    """Return a form field, which may be left empty; Prefect rejects a default of null, so it is made."""
     given = {"default_factory": lambda: None} if default is None else {"default": default}
     return Field(title=title, description=description, **given, **bounds)
 
@@ -130,10 +130,7 @@ class RunParams(Form):
     @model_validator(mode="after")
     def _force_is_local(self) -> Self:
         if self.force and self.remote != "none":
-            raise ValueError(
-                "expected force only with remote none: results of remote stages come back through DVC's run "
-                "cache, which would return the old ones"
-            )
+            raise ValueError("expected force only with remote none: DVC's run cache has the old results")
         return self
 
     def is_remote(self, stage: "Stage") -> bool:

@@ -59,10 +59,7 @@ def read_graph(root: Path, label: str = "") -> dict[str, Stage]:
 
 
 def up_to_date(root: Path) -> set[str]:
-    """Return the stages that are up to date and whose ancestors all are, too.
-
-    This takes a second or two in all, as much as one `dvc repro` of a single stage.
-    """
+    """Return the stages that are up to date and whose ancestors all are, as fast as one `dvc repro` would."""
     fresh, changed = set[str](), set[str]()
     with Repo(str(root)) as repo, repo.lock:
         for stage, parents in _ordered(repo):
@@ -115,10 +112,7 @@ def check_names(key: str, names: Iterable[str], stages: Iterable[Stage]) -> None
 
 
 def restrict(stages: Mapping[str, Stage], targets: Sequence[str]) -> dict[str, Stage]:
-    """Return the targets, items (train@2) or whole stages (train), with all ancestors; without targets, all.
-
-    Raises a ValueError if there is no such stage.
-    """
+    """Return the targets, items (train@2) or whole stages (train), and their ancestors; all if there are none."""
     check_names("targets", targets, stages.values())
     needed = {name for name, stage in stages.items() if not targets or {name, stage.kind} & {*targets}}
     for name in reversed(list(stages)):

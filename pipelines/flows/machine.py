@@ -49,7 +49,6 @@ def settings(address: str, password: str) -> dict[str, str]:
         "PREFECT_SERVER_CSRF_PROTECTION_ENABLED": "true",
         "PREFECT_HOME": str(HOME),
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-        "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
         "DO_NOT_TRACK": "1",
         "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "false",  # a missing server is an error
         "PREFECT_WORKER_QUERY_SECONDS": "2",  # otherwise a run starts only after 13 s
@@ -93,8 +92,7 @@ def use_server(start_missing: bool) -> None:
     if not answers(address, os.environ.get(CLIENT, ":")):
         raise RuntimeError(
             f"the server at {address} rejects the password: expected the one in .prefect/password of the "
-            f"clone that started it. Copy that file here, set {CLIENT}, or have a server of your own on "
-            "another port: make flow FLOW_PORT=4201."
+            "clone that started it. Copy that file here, or use another port: make flow FLOW_PORT=4201."
         )
 
 
@@ -126,7 +124,6 @@ def worker_command(pool: str) -> list[str]:
 
 def start_server(address: str) -> None:
     """Start the server and wait until it answers; raise a RuntimeError if it exits early."""
-    print(f"Starting the Prefect server at {address} ...", flush=True)
     start_detached("server", server_command(address))
     while not answers(address):
         time.sleep(0.2)
@@ -138,7 +135,6 @@ def start_worker() -> None:
     """Start a worker of the pool `gpu` unless it is already running; it picks up runs within seconds."""
     worker = running("worker")
     if worker is None:
-        print("Starting a worker ...", flush=True)
         start_detached("worker", worker_command("gpu"))
     elif (serves := worker.environ()["PREFECT_API_URL"]) != os.environ["PREFECT_API_URL"]:
         raise RuntimeError(f"the worker of this clone serves {serves}. Stop it first: make flow-stop")
@@ -146,6 +142,7 @@ def start_worker() -> None:
 
 def start_detached(name: str, arguments: Sequence[str]) -> None:
     """Start a program that outlives this one; its output goes to .prefect/NAME.log."""
+    print(f"Starting a {name} ...", flush=True)
     with (HOME / f"{name}.log").open("ab") as log:
         subprocess.Popen(
             [sys.executable, "-m", *arguments],

@@ -42,7 +42,7 @@ def publish(stage: Stage, runner: GuardedRunner, git_remote: str) -> tuple[str, 
 
 
 def push(runner: GuardedRunner, *stages: str) -> None:
-    """Push the outputs of stages and the run cache to the DVC remote, under the process guard."""
+    """Push the outputs of stages and the run cache to the DVC remote."""
     runner.run(*DVC, "--wait-for-lock", "push", "--run-cache", *stages)
 
 

@@ -49,11 +49,9 @@ def run_name() -> str:
 def reproduce(params: ReproduceParams = ReproduceParams()) -> State[Any]:  # noqa: B008
     """Bring every stage of dvc.yaml up to date, each as soon as its parents are and resources are free.
 
-    This does the same as `dvc repro`, with the same results, except that trainings that share a CPU's cores
-    run with fewer threads each, so their results can differ by rounding. The DAG is read from DVC. Each stage
-    is a task, whose final state says what DVC did: Executed, Unchanged, or Cached (restored from the cache).
-    With overrides, the run takes place in a copy of the workspace, and its results become a DVC experiment
-    (`dvc exp show`).
+    This does the same as `dvc repro`, except that trainings that share a CPU's cores have fewer threads each,
+    so their results can differ by rounding. A stage's final state says what DVC did: Executed, Unchanged, or
+    Cached (restored). With overrides, the results become a DVC experiment (`dvc exp show`).
     """
     with claim(ROOT):
         root, name, values = ROOT, "", params.render(ROOT)  # which checks params.yaml

@@ -12,10 +12,9 @@ from pipelines.flows.dvc_stage import StageEnded
 
 
 def visible_gpus() -> list[int]:
-    """Return the ids of the GPUs that this process may use; none if there is no driver.
+    """Return the ids of the GPUs, as nvidia-smi shows them, that CUDA_VISIBLE_DEVICES lets this process use.
 
-    CUDA_VISIBLE_DEVICES restricts them, as for any CUDA program, by the numbers that nvidia-smi shows. Raises
-    CommandFailed if nvidia-smi fails, since trainings would then use GPUs that they have not leased.
+    Without a driver there are none. Raises CommandFailed if nvidia-smi fails.
     """
     if shutil.which("nvidia-smi") is None:
         return []
@@ -25,10 +24,7 @@ def visible_gpus() -> list[int]:
 
 
 def choose_gpus(asked: Sequence[int]) -> list[int]:
-    """Return the GPU ids to lease: `asked`, or all if empty.
-
-    Raises a ValueError if one is missing on this machine or duplicated.
-    """
+    """Return the GPU ids to lease: `asked`, or all; raise a ValueError if one is missing or duplicated."""
     present = visible_gpus()
     if len(set(asked)) < len(asked) or not set(asked) <= set(present):
         raise ValueError(f"gpus: expected some of {present}, each once, found {list(asked)}")
@@ -55,10 +51,7 @@ class Leases:
 
     @contextlib.contextmanager
     def lease(self, wanted: int, stop: threading.Event) -> Iterator[list[int]]:
-        """Wait until this number of GPUs, or a CPU slot, is free; yield the GPUs' ids.
-
-        Raises StageEnded if `stop` is set first.
-        """
+        """Wait until this number of GPUs, or a CPU slot, is free, or `stop` is set; yield the GPUs' ids."""
         on_gpu = bool(wanted and self.has_gpus)
         free = self.gpus if on_gpu else self.slots
         count = wanted if on_gpu else 1

@@ -33,10 +33,7 @@ THREADS: Any = ThreadPoolTaskRunner(max_workers=256)
 
 @contextlib.contextmanager
 def claim(root: Path) -> Iterator[None]:
-    """Lock a workspace for one flow run, however that ends, and set damaged files of DVC aside.
-
-    Raises a ValueError if another flow run works there.
-    """
+    """Lock a workspace for one flow run, and set damaged files of DVC aside; a ValueError if it is taken."""
     try:
         with FileLock(root / ".dvc" / "tmp" / "flow.lock", timeout=0):
             for sentence in repair(root):
@@ -98,13 +95,11 @@ class StagesRun:
         return gpus
 
     def submit(self) -> None:
-        """Submit a Prefect task for each stage, which starts when its parents have succeeded.
-
-        If an earlier workspace has the same stage, this one waits for it and is restored from the cache.
-        """
+        """Submit a Prefect task for each stage, which starts when its parents have succeeded."""
         firsts: dict[str, str] = {}
         for stage in self.stages:
             title = stage.title()
+            # If an earlier workspace has the same stage, this one waits, and is restored from the cache.
             first = firsts.setdefault(stage.signature, title)
             # No tags: Prefect would query the server for their concurrency limits, and fail if it is down.
             configured = run_stage.with_options(

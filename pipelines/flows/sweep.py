@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Self
 
-import pandas as pd
 from prefect import flow, runtime
 from prefect.artifacts import create_table_artifact
 from prefect.states import State
@@ -108,25 +107,18 @@ def sweep(params: SweepParams) -> State[Any]:
             if "failed" not in results[name]:
                 experiment.keep_experiment(ROOT, stages[name][0].root, name)
         table = compare(rows, results)
-        show(table, params.title)
+        with atomic_path(ROOT / "data" / "sweeps" / f"{params.title}.csv") as path:
+            table.to_csv(path, index=False)
+        records, key = json.loads(table.to_json(orient="records")), artifacts.key(4, "sweep", params.title)
+        create_table_artifact(records, key=key, description=f"Sweep {params.title}")
         return run.show_summary(state, table.iloc[:, :9].to_string(index=False))
 
 
 def results_or_fault(run: StagesRun, row: Sequence[Stage]) -> dict[str, Any]:
     """Return a row's results, or under the key `failed`, the reason why it has none."""
     states = {stage.name: run.states()[stage.title()] for stage in row}
-    missing = [name for name, state in states.items() if not state.is_completed()]
-    if not missing:
+    if all(state.is_completed() for state in states.values()):
         return read_results(row[0].root)
-    faults = [f"{name} {states[name].message}" for name in missing if went_wrong(states[name])]
-    # A stage that rows share fails in the row that runs it.
-    line = "; ".join(faults) or f"a stage of another row, before {missing[0]}, failed"
+    faults = [f"{name} {state.message}" for name, state in states.items() if went_wrong(state)]
+    line = "; ".join(faults) or "a stage failed in another row, which shares it"
     return {"failed": " ".join(line.split())[-LONGEST_FAULT:]}
-
-
-def show(table: pd.DataFrame, name: str) -> None:
-    """Write the table as CSV, and show it in the UI."""
-    with atomic_path(ROOT / "data" / "sweeps" / f"{name}.csv") as path:
-        table.to_csv(path, index=False)
-    records = json.loads(table.to_json(orient="records"))
-    create_table_artifact(records, key=artifacts.key(4, "sweep", name), description=f"Sweep {name}")

@@ -56,10 +56,7 @@ def make_password() -> str:
 
 
 def read_password() -> str:
-    """Return the password in .prefect/, empty if there is none.
-
-    Raises a RuntimeError if other users can read it.
-    """
+    """Return the password in .prefect/, if any; raise a RuntimeError if other users can read it."""
     if not PASSWORD.exists():
         return ""
     if (mode := stat.S_IMODE(PASSWORD.stat().st_mode)) & (stat.S_IRWXG | stat.S_IRWXO):
