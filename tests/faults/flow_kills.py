@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
@@ -37,15 +37,15 @@ class Clone:
 
     root: Path
     server: Server
-    workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    worker: subprocess.Popen[bytes] | None = None
 
     def up(self) -> None:
         """Start whatever is not running."""
         if self.server.process is None or self.server.process.poll() is not None:
             self.server.start()
         self.server.deploy(self.root)
-        if not self.workers or self.workers[-1].poll() is not None:
-            self.workers.append(self.server.worker(self.root, "gpu"))
+        if self.worker is None or self.worker.poll() is not None:
+            self.worker = self.server.worker(self.root, "gpu")
 
     def clear(self) -> None:
         """Delete everything that has been computed."""
@@ -66,11 +66,10 @@ class Clone:
 
         The flow's own process, which runs below the worker, has another folder.
         """
-        found, worker = [], self.workers[-1].pid
-        try:
+        assert self.worker is not None
+        found, worker, below = [], self.worker.pid, list[psutil.Process]()
+        with contextlib.suppress(psutil.Error):
             below = psutil.Process(worker).children(recursive=True)
-        except psutil.Error:
-            below = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
                 inside = process in below or (process.pid != worker and Path(process.cwd()) == self.root)
@@ -80,8 +79,8 @@ class Clone:
 
     def kill(self, target: str, dice: random.Random) -> bool:
         """Kill a target; return whether there was one."""
-        server, worker = self.server.process, self.workers[-1]
-        assert server is not None
+        server, worker = self.server.process, self.worker
+        assert server and worker
         both = [server, worker]
         own = {"server": [server], "worker": [worker], "server and worker": both, "all": both}.get(target, [])
         others = [pid for pid, line in self.programs() if PROGRAMS.get(target, "") in line]

@@ -101,7 +101,7 @@ def test_a_failed_training_shows_its_curves(tmp_path: Path, monkeypatch: pytest.
     artifacts.show(stage, failed=True)
     (picture,), named = show.call_args
     assert picture.startswith("data:image/png;base64,")
-    assert named == {"key": "2-train-1-curves", "description": "Curves of train@1 until it ended"}
+    assert named == {"key": "2-train-1-curves", "description": "Curves of train@1"}
 
 
 def test_keys_are_valid_and_sorted() -> None:

@@ -80,17 +80,15 @@ def test_it_is_stopped_at_its_deadline() -> None:
     assert time.monotonic() - start < 20
 
 
-@pytest.mark.parametrize(
-    ("line", "shown"),
-    [
-        ("https://me:pw@host/x and s3://key:word@b", "https://***@host/x and s3://***@b"),
-        ("url?token=abc&x=1 PASSWORD=hunter2", "url?token=***&x=1 PASSWORD=***"),
-        ("mail a@b, 3 tokens/s, https://host/a@b", "mail a@b, 3 tokens/s, https://host/a@b"),
-    ],
-)
-def test_secrets_are_hidden(line: str, shown: str) -> None:
+def test_secrets_are_hidden() -> None:
     """Logs are stored on a server that other people may read."""
-    assert dvc_stage.without_secrets(line) == shown
+    lines = [
+        "https://me:pw@host/x, s3://key:word@b",
+        "?token=abc&x=1 PASSWORD=hunter2",
+        "a@b, https://host/a@b",
+    ]
+    shown = ["https://***@host/x, s3://***@b", "?token=***&x=1 PASSWORD=***", "a@b, https://host/a@b"]
+    assert [*map(dvc_stage.without_secrets, lines)] == shown
 
 
 def test_a_stage_sees_neither_prefects_password_nor_other_gpus(monkeypatch: pytest.MonkeyPatch) -> None:

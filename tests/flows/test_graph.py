@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from pipelines.flows.graph import Stage, read_graph, restrict, up_to_date
-from pipelines.flows.run_stages import RunParams
 from tests.flows import toy
 
 ROOT = toy.ROOT
@@ -35,13 +34,6 @@ def test_dvc_yaml_sets_how_stages_run(stages: dict[str, Stage]) -> None:
     assert all(stages[name].gpus == 1 for name in ("tune@1", "translate@1"))
     assert train.outputs["curves"] == "data/trained/1/curves"
     assert {"scores.csv", "signatures.json"} <= stages["evaluate"].outputs.keys()
-
-
-def test_remote_gpu_means_the_stages_that_use_one(stages: dict[str, Stage]) -> None:
-    """On the others, the transfer would take longer than the work."""
-    trainings = RunParams(remote="gpu")
-    assert trainings.is_remote(stages["train@1"]) and not trainings.is_remote(stages["align"])
-    assert RunParams(remote="all").is_remote(stages["align"])
 
 
 def test_targets_include_their_ancestors(stages: dict[str, Stage]) -> None:

@@ -122,19 +122,16 @@ def test_a_users_own_server_is_never_replaced(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["run", "train.droput=0.1"], r"overrides: params\.yaml has no train\.droput"),
-        (["sweep", "table5", "train.dropout=much"], r"train\.dropout: .*'much'"),
-        (
-            ["run", "download.folder=data/other"],
-            r"download\.folder: .* found data/other, which is not a folder",
-        ),
-        (["sweep", "tabel4"], r"tabel4\.yaml does not exist"),
+        ("run train.droput=0.1", r"overrides: params\.yaml has no train\.droput"),
+        ("sweep table5 train.dropout=much", r"train\.dropout: .*'much'"),
+        ("run download.folder=data/other", r"folder: .* found data/other, which is not a folder"),
+        ("sweep tabel4", r"tabel4\.yaml does not exist"),
     ],
 )
 def test_errors_are_reported_before_anything_starts(
-    words: list[str], message: str, monkeypatch: pytest.MonkeyPatch
+    words: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Starting server and worker first would delay the message by half a minute."""
     monkeypatch.setattr(machine, "run", lambda *_: pytest.fail("the run has started"))
     with pytest.raises((ValueError, FileNotFoundError), match=message):
-        machine.execute(machine.parser().parse_args(words))
+        machine.execute(machine.parser().parse_args(words.split()))

@@ -36,7 +36,10 @@ PAIR = [stage("train@1", 2), stage("train@2", 2)]  # of two processes each
 
 
 def test_stages_of_one_kind_that_run_at_once_divide_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two trainings with a thread per core are slower than one after the other."""
+    """Two trainings with a thread per core are slower than one after the other.
+
+    A stage that runs alone has all cores, as under `dvc repro`, so that the default run gives the same bytes.
+    """
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     assert threads(SEEDS) == "6"  # two at once by default
     assert threads(SEEDS, parallel=3) == "4"
@@ -46,17 +49,12 @@ def test_stages_of_one_kind_that_run_at_once_divide_the_cores(monkeypatch: pytes
     assert threads(PAIR) == "3"
     assert threads(PAIR, gpus=(0, 1, 2, 3), parallel=1) == "3"  # as many run as there are GPUs for
     assert threads(SEEDS[:2], fresh=("train@2",), force=True) == "6"
-    monkeypatch.setenv("OMP_NUM_THREADS", "5")  # the user knows what else the machine has to do
-    assert threads(SEEDS) == "5"
-
-
-def test_a_stage_that_runs_alone_has_all_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As under `dvc repro`, so that the default run gives the same bytes; a training divides them itself."""
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     assert threads([SEEDS[0], stage("align")], parallel=8) is None
     assert threads(SEEDS, parallel=1) is None
     assert threads(SEEDS[:2], fresh=("train@2",)) is None
     assert threads(SEEDS, remote="all") is None  # each trains on another machine
     assert threads(SEEDS[:1], SEEDS[:1]) is None  # rows of a sweep that share it
-    assert threads(PAIR[:1]) is None
+    assert threads(PAIR[:1]) is None  # a training divides them itself
     assert threads(PAIR, gpus=(0, 1, 2), parallel=8) is None
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")  # the user knows what else the machine has to do
+    assert threads(SEEDS) == "5"
