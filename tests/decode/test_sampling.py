@@ -5,16 +5,11 @@ from collections import Counter
 import pytest
 import torch
 
-from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.finished import SearchResult
+from convs2s.decode.finished import SearchResult, SearchSettings
 from convs2s.decode.forced_decoding import log_likelihoods
 from convs2s.decode.sampling import Sampling
 from convs2s.text.vocabulary.vocabulary import EOS, PAD, UNK
 from tests.decode.table_model import TableModel, probabilities, random_table
-
-
-def settings(samples: int, min_length: int = 0) -> BeamSearch:
-    return BeamSearch(samples, 1.0, min_length, samples, legacy_eos=False, keep_attention=False)
 
 
 def draw(
@@ -25,7 +20,8 @@ def draw(
     max_length: int = 5,
     prefixes: list[list[int]] | None = None,
 ) -> list[list[SearchResult]]:
-    sampler = sampling.sampler(settings(samples), [(i, 0) for i in range(len(source))])
+    settings = SearchSettings(1, 1.0, 0, samples, legacy_eos=False, keep_attention=False)
+    sampler = sampling.sampler(settings, [(i, 0) for i in range(len(source))])
     return sampler.search(model, source, [max_length] * len(source), prefixes or ())
 
 
@@ -59,31 +55,20 @@ def test_a_sentence_has_the_same_samples_in_any_batch() -> None:
     assert draw(model, source[2:, :2], Sampling(8, first=2), samples=4) != [alone]
 
 
-def test_likelihoods_are_the_models_own() -> None:
-    """Neither temperature nor top-k changes them; the likeliest sample comes first."""
-    model, source = random_table(6, 11, 9), torch.tensor([[3, 4, EOS]])
-    [ranked] = draw(model, source, Sampling(1, temperature=2.0, top_k=6), samples=6)
-    assert len({tuple(one.tokens) for one in ranked}) > 2
+def test_limits_likelihoods_and_sources_are_as_in_a_search() -> None:
+    """All samples begin with the prefix and end in time; temperature and top-k change no likelihood."""
+    model, source = random_table(6, 11, 9), torch.tensor([[3, 4, 5, 3, 4, EOS]])
+    sampling = Sampling(1, temperature=2.0, top_k=6)
+    [ranked] = draw(model, source, sampling, samples=20, max_length=5, prefixes=[[8]])
+    assert {len(one.tokens) for one in ranked} >= {3, 4, 6}
     for one in ranked:
+        assert one.tokens[0] == 8
+        assert len(one.tokens) <= 6
+        assert one.sources[:5] == list(range(5))[: len(one.tokens)]  # the table model's at each step
         [exact] = log_likelihoods(model, source, torch.tensor([one.tokens])).tolist()
         assert one.log_likelihood == pytest.approx(exact, abs=1e-4)
         assert one.score == pytest.approx(exact / len(one.tokens), abs=1e-4)
     assert [one.score for one in ranked] == sorted((one.score for one in ranked), reverse=True)
-
-
-def test_sources_are_those_of_the_tokens_drawn() -> None:
-    """The table model attends to position t at step t; samples end at different steps."""
-    found = draw(random_table(6, 11, 9), torch.tensor([[3, 4, 5, 3, 4, EOS]] * 3), Sampling(2), samples=5)
-    assert len({len(one.tokens) for ranked in found for one in ranked}) > 2
-    for one in (one for ranked in found for one in ranked):
-        assert one.sources[:5] == list(range(5))[: len(one.tokens)]
-
-
-def test_limits_and_prefixes_hold_as_in_a_search() -> None:
-    """No sample is longer than allowed, and all begin with the prefix."""
-    found = draw(random_table(6, 11, 9), torch.tensor([[3, EOS]]), Sampling(1), 20, 3, [[8]])
-    assert {one.tokens[0] for one in found[0]} == {8}
-    assert max(len(one.tokens) for one in found[0]) == 4
 
 
 @pytest.mark.parametrize(("values", "message"), [

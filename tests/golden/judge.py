@@ -7,7 +7,6 @@ import torch.nn.functional as F
 from torch.testing import assert_close
 
 from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.finished import SearchResult
 from convs2s.decode.search import SearchModel
 from convs2s.exchange.fairseq_weights import order_ids
 from convs2s.model.seq2seq import Seq2Seq
@@ -17,25 +16,15 @@ from tests.golden import FAIRSEQ_SIZES, golden, our_ids
 SENTENCES = range(12)
 
 
-def shifted(target: torch.Tensor) -> torch.Tensor:
-    """Return the decoder input: EOS, then all tokens but the last."""
-    return torch.cat([torch.tensor([EOS]), target[:-1]])
-
-
-def wanted_logits(name: str, sentence: int) -> torch.Tensor:
-    """Return fairseq's logits (T, V), with entries in our order."""
-    logits = torch.as_tensor(golden(name)[f"logits_{sentence}"])
-    return logits[:, order_ids(FAIRSEQ_SIZES["target"])]
-
-
 def check_outputs(model: Seq2Seq, name: str) -> None:
     """Assert that a model gives fairseq's logits, attention and losses, sentence by sentence."""
     arrays = golden(name)
     blocks, attending = len(model.decoder.blocks), sum(b.attention is not None for b in model.decoder.blocks)
     for k in SENTENCES:
         source, target = our_ids(arrays[f"source_{k}"]), our_ids(arrays[f"target_{k}"])
-        logits, attention = model(source[None], shifted(target)[None])
-        assert_close(logits[0], wanted_logits(name, k), atol=1e-4, rtol=0)
+        logits, attention = model(source[None], torch.cat([torch.tensor([EOS]), target[:-1]])[None])
+        expected = torch.as_tensor(arrays[f"logits_{k}"])[:, order_ids(FAIRSEQ_SIZES["target"])]
+        assert_close(logits[0], expected, atol=1e-4, rtol=0)
         # fairseq divides by the number of all layers, we by that of the attending ones (T7).
         assert_close(
             attention[0] * attending / blocks, torch.as_tensor(arrays[f"attention_{k}"]), atol=1e-5, rtol=0
@@ -62,21 +51,12 @@ def wanted_hypotheses(name: str, beam: int) -> list[list[tuple[list[int], float]
     return results
 
 
-def longest(sources: list[torch.Tensor]) -> list[int]:
-    """Return fairseq's limits, 1.2 S + 10, where S counts EOS."""
-    return [int(1.2 * len(source) + 10) for source in sources]
-
-
-def check_sentence(found: list[SearchResult], wanted: list[tuple[list[int], float]]) -> None:
-    """Assert that these are fairseq's hypotheses for a sentence, in order, with their scores."""
-    assert [h.tokens for h in found] == [tokens for tokens, _ in wanted]
-    assert [h.score for h in found] == pytest.approx([score for _, score in wanted], abs=1e-5)
-
-
 def check_hypotheses(model: SearchModel, name: str, beam: int) -> None:
     """Assert that a search finds all of fairseq's hypotheses, in one batch, with at least one token each."""
     batch = torch.nn.utils.rnn.pad_sequence(sources(name), batch_first=True, padding_value=PAD)
     search = BeamSearch(beam, 1.0, 1, beam, legacy_eos=False, keep_attention=False)
-    found = search.search(model, batch, longest(sources(name)))
+    limits = [int(1.2 * len(source) + 10) for source in sources(name)]  # fairseq's; S counts EOS
+    found = search.search(model, batch, limits)
     for hypotheses, wanted in zip(found, wanted_hypotheses(name, beam), strict=True):
-        check_sentence(hypotheses, wanted)
+        assert [h.tokens for h in hypotheses] == [tokens for tokens, _ in wanted]
+        assert [h.score for h in hypotheses] == pytest.approx([score for _, score in wanted], abs=1e-5)

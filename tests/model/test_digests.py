@@ -58,10 +58,7 @@ def reseal(content: dict[str, Any], **changes: object) -> dict[str, Any]:
             "expected the padding id 0 of its vocabulary, found 5",
         ),
         # An untrusted model.json with a valid digest cannot name files elsewhere.
-        (
-            lambda content: reseal(content, files={"../secret": "0"}),
-            r"files\.\.\./secret.*expected",
-        ),
+        (lambda content: reseal(content, files={"../secret": "0"}), r"files\.\.\./secret.*expected"),
     ],
 )
 def test_a_changed_model_json_is_refused(
@@ -87,14 +84,9 @@ def test_damage_is_not_packaged(tmp_path: Path) -> None:
     """A package would give the damaged weights a valid digest."""
     write_small_package(tmp_path)
     flip(tmp_path / "model" / "weights.safetensors", 8 * 2000)
-    with pytest.raises(ValueError, match=r"model/weights\.safetensors has changed since it was written"):
-        write_small_package_again(tmp_path)
-
-
-def write_small_package_again(folder: Path) -> None:
-    """Package the parts that are in a folder."""
     settings = Settings(("en", "de"), TOKENIZE, TRANSLATE, replace=False)
-    dictionary = folder / "alignment" / "dictionary.tsv"
-    write_package(
-        folder / "again", folder / "model", folder / "vocabulary", dictionary, None, settings, "card"
-    )
+    with pytest.raises(ValueError, match=r"model/weights\.safetensors has changed since it was written"):
+        write_package(
+            tmp_path / "again", tmp_path / "model", tmp_path / "vocabulary",
+            tmp_path / "alignment" / "dictionary.tsv", None, settings, "card",
+        )  # fmt: skip

@@ -14,7 +14,6 @@ from convs2s.messages import report_errors
 from convs2s.train import distributed
 from convs2s.train.distributed import Workers, join_workers
 from tests.train.forks import forked
-from tests.train.tiny import ALONE
 
 
 @pytest.fixture
@@ -36,12 +35,6 @@ def test_gradients_are_exchanged_in_the_precision_of_products(precision: torch.d
     assert gradient is not None
     assert gradient.dtype == torch.float32
     assert torch.equal(gradient, gradient.bfloat16().float()) == (precision == torch.bfloat16)
-
-
-def test_a_process_alone_exchanges_nothing() -> None:
-    """Nothing is wrapped or rounded."""
-    layer = nn.Linear(4, 4)
-    assert ALONE.wrap(layer, torch.bfloat16) is layer
 
 
 @pytest.mark.parametrize(("device", "expected"), [("cpu", ("CPU core", 6)), ("cuda:1", ("GPU", 3))])

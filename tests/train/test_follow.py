@@ -22,28 +22,23 @@ def test_the_second_time_interrupts(in_foreground: None, capsys: pytest.CaptureF
 
 
 def test_what_a_program_does_at_ctrl_c_is_left_alone() -> None:
-    """Examples are a notebook, and a shell that ignores it for background programs."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with deferred_interrupt(True) as is_interrupted:
-            signal.raise_signal(signal.SIGINT)
-            assert not is_interrupted()
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def test_another_thread_defers_nothing() -> None:
-    """Python lets only the main thread handle signals."""
+    """Examples are a notebook, a shell's background programs, and threads: only the main one has signals."""
     seen: list[bool] = []
 
     def enter() -> None:
         with deferred_interrupt(True) as is_interrupted:
+            signal.raise_signal(signal.SIGINT)
             seen.append(is_interrupted())
 
-    thread = threading.Thread(target=enter)
-    thread.start()
-    thread.join()
-    assert seen == [False]
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        enter()
+        thread = threading.Thread(target=enter)
+        thread.start()
+        thread.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert seen == [False, False]
 
 
 def test_only_the_time_until_a_report_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
