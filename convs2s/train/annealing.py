@@ -40,7 +40,7 @@ class Annealing:
         """Return the reason why training ends after these epochs, or None if it continues."""
         if not perplexities:
             return None
-        # The factor 1 - 1e-9 allows for rounding: 0.25 * 0.1 ** k may be slightly less than 0.25e-k.
+        # The factor 1 - 1e-9 allows for rounding: 0.25 * 0.7 ** 2 is slightly less than 0.1225.
         if self.rate(perplexities) < self.minimum * (1 - 1e-9):
             return f"the learning rate fell below {self.minimum:g}"
         since_best = len(perplexities) - 1 - perplexities.index(min(perplexities))

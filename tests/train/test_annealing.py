@@ -39,9 +39,9 @@ FELL = "the learning rate fell below"
     [
         ({}, [9.0, 8.0, 8.5, 7.0, 6.0], None),  # 0.25e-3 is above 1e-4, 0.25e-4 is below
         ({}, [9.0, 8.0, 8.5, 7.0, 6.0, 6.0], f"{FELL} 0.0001"),
-        # 0.25 * 0.1 * 0.1 is not exactly 0.0025 in floating point; it must not end training.
-        ({"minimum": 0.0025, "after_epoch": 1}, [9.0, 8.0], None),
-        ({"minimum": 0.0025, "after_epoch": 1}, [9.0, 8.0, 7.0], f"{FELL} 0.0025"),
+        # 0.25 * 0.7 * 0.7 is slightly less than 0.1225 in floating point; it must not end training.
+        ({"factor": 0.7, "minimum": 0.1225, "after_epoch": 1}, [9.0, 8.0], None),
+        ({"factor": 0.7, "minimum": 0.1225, "after_epoch": 1}, [9.0, 8.0, 7.0], f"{FELL} 0.1225"),
         ({"max_epochs": 3}, [9.0, 8.0], None),
         ({"max_epochs": 1}, [9.0], "it has run for 1 epoch"),
         ({"patience": 2, "min_epochs": 50}, [9.0, 5.0, 6.0], None),
