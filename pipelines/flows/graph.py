@@ -112,7 +112,7 @@ def check_names(key: str, names: Iterable[str], stages: Iterable[Stage]) -> None
 
 
 def restrict(stages: Mapping[str, Stage], targets: Sequence[str]) -> dict[str, Stage]:
-    """Return the targets, items (train@2) or whole stages (train), and their ancestors; all if there are none."""
+    """Return the targets, items (train@2) or stages (train), and their ancestors; without targets, all."""
     check_names("targets", targets, stages.values())
     needed = {name for name, stage in stages.items() if not targets or {name, stage.kind} & {*targets}}
     for name in reversed(list(stages)):
