@@ -137,7 +137,8 @@ class Finished:
     def best(self) -> list[list[SearchResult]]:
         """Return each sentence's hypotheses, best first; ties go to the one finished first."""
         n_best, alpha = self.settings.n_best, self.settings.alpha
-        ends = [(i, *end) for i, ends in enumerate(self.ends) for end in self._ranked(ends)[:n_best]]
+        ranked = [sorted(ends, key=lambda end: -end[2] / (end[0] + 1) ** alpha) for ends in self.ends]
+        ends = [(i, *end) for i, all_ends in enumerate(ranked) for end in all_ends[:n_best]]
         paths = trace(self.steps, *(np.array([end[place] for end in ends], np.int64) for place in (1, 2)))
         results: list[list[SearchResult]] = [[] for _ in self.ends]
         for number, (sentence, last, _, total) in enumerate(ends):
@@ -156,10 +157,6 @@ class Finished:
                 )
             )
         return results
-
-    def _ranked(self, ends: list[tuple[int, int, float]]) -> list[tuple[int, int, float]]:
-        """Return the ends of a sentence's hypotheses, best first."""
-        return sorted(ends, key=lambda end: -end[2] / (end[0] + 1) ** self.settings.alpha)
 
     def _attention(self, rows: NDArray[np.int64], source_length: int) -> Float32[np.ndarray, "T S"] | None:
         """Return the attention of a hypothesis, if it was kept."""

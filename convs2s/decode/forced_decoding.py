@@ -55,7 +55,10 @@ def score_given(
     """
     rows = [translator.source.encode(list(words)) for words in sources]
     given = [translator.target.encode(list(words)) for words in targets]
-    fitting = [i for i in range(len(rows)) if fits(translator, len(rows[i]), len(given[i]))]
+    limits = translator.model.max_source_tokens, translator.model.max_target_tokens
+    most_source, most_target = (math.inf if limit is None else limit for limit in limits)
+    pairs = enumerate(zip(rows, given, strict=True))
+    fitting = [i for i, (row, other) in pairs if len(row) <= most_source and len(other) <= most_target]
     if long := len(rows) - len(fitting):
         warnings.warn(
             f"{inflect(long, 'sentence pair')} longer than the model's position table: not scored (nan). "
@@ -109,10 +112,3 @@ def log_likelihoods(
         newest = given
     check_numbers(totals.cpu().numpy()[:, None], np.arange(len(target)), target.shape[1] - 1)
     return totals
-
-
-def fits(translator: WordTranslator, source_tokens: int, target_tokens: int) -> bool:
-    """Return whether both sides, EOS included, fit the position tables."""
-    most = translator.model.max_source_tokens, translator.model.max_target_tokens
-    lengths = source_tokens, target_tokens
-    return all(limit is None or length <= limit for length, limit in zip(lengths, most, strict=True))
