@@ -30,40 +30,6 @@ class SpaceForUnprintable(dict[int, str]):
         return self[code]
 
 
-class PunctuationNormalizer:
-    """Moses' normalize-punctuation with perl_parity (T31): same rules and result as sacremoses, but faster.
-
-    A rule is skipped if the text lacks a character that it needs; most rules need a rare character, such as a
-    guillemet, and most sentences have none.
-    """
-
-    def __init__(self, language: str) -> None:
-        from sacremoses import MosesPunctNormalizer  # noqa: PLC0415  # as in Tokenizer
-
-        rules = MosesPunctNormalizer(language, perl_parity=True).substitutions
-        self._rules = [(needed(pattern), re.compile(pattern).sub, result) for pattern, result in rules]
-        # No rule turns ASCII into other characters, so these rules suffice for pure ASCII text.
-        self._ascii_rules = [rule for rule in self._rules if rule[0].isascii()]
-
-    def normalize(self, text: str) -> str:
-        for needs, substitute, result in self._ascii_rules if text.isascii() else self._rules:
-            if needs in text:
-                text = substitute(result, text)
-        return text.strip()
-
-
-def needed(pattern: str) -> str:
-    """Return a string that text must contain for the pattern to change it; "" if that is not obvious."""
-    if pattern == " +":
-        return "  "  # a single space would be replaced by itself
-    plain = re.sub(r"\[[^]]*\]|\\s\*|\\\?", "", pattern)  # without classes, optional spaces and "?"
-    if any(sign in plain for sign in "|?*{"):
-        return ""
-    other = [character for character in plain if not character.isascii()]
-    literal = [character for character in "()" if "\\" + character in plain]
-    return (other + literal + [character for character in "%:;`'\"" if character in plain] + [""])[0]
-
-
 class Tokenizer:
     """Splits sentences into words, and joins words to sentences, in one language."""
 
@@ -81,8 +47,10 @@ class Tokenizer:
 
     # sacremoses takes 0.4 s to import; text that does not need it should not wait.
     @cached_property
-    def _normalizer(self) -> PunctuationNormalizer:
-        return PunctuationNormalizer(self.language)
+    def _normalizer(self) -> Any:
+        from sacremoses import MosesPunctNormalizer  # noqa: PLC0415
+
+        return MosesPunctNormalizer(self.language, perl_parity=True)  # T31
 
     @cached_property
     def _tokenizer(self) -> Any:

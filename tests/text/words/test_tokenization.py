@@ -1,13 +1,12 @@
 """Tokenization gives the same words as Moses, for any text."""
 
 import unicodedata
-from itertools import pairwise
 
 import pytest
-from sacremoses import MosesPunctNormalizer, MosesTokenizer
+from sacremoses import MosesTokenizer
 
 from convs2s.config.tokenize import TokenizeParams
-from convs2s.text.words.tokenization import PunctuationNormalizer, Tokenizer, needed
+from convs2s.text.words.tokenization import Tokenizer
 from convs2s.text.words.truecasing import Truecaser
 from tests.decode.parrot import TOKENIZE
 
@@ -121,22 +120,6 @@ def test_any_text_gives_one_line(tokenizer: str, clean: bool, language: str) -> 
 def test_czech_numbers_are_joined_only_around_their_own_point(words: str, text: str) -> None:
     """Moses does the same; sacremoses joins all numbers if the sentence ends in a number and a full stop."""
     assert Tokenizer("cs", flags()).detokenize(words.split()) == text
-
-
-@pytest.mark.parametrize("language", ["en", "de", "fr", "it", "cs", "es", "ro", "zh"])
-def test_normalization_equals_sacremoses(language: str) -> None:
-    """Rules are skipped only if they have no effect; pairs of their characters would expose a wrong skip."""
-    ours, theirs = PunctuationNormalizer(language), MosesPunctNormalizer(language, perl_parity=True)
-    signs = list("`'\"()%:;.,?!„“”–—´‘’‚…«»\u00a0 \rºnc1a-[{")
-    texts = [*ODD_TEXTS, *(f"1{a}{b} a{b}{a}2 {a}" for a in signs for b in signs)]
-    texts += [f"{a}{b}{c}" for a, b in pairwise(signs) for c in signs]
-    assert [ours.normalize(text) for text in texts] == [theirs.normalize(text) for text in texts]
-
-
-@pytest.mark.parametrize("pattern", ["«|»", "«?", "a«*", "(«){0,2}", "[«»]", "\\d+"])
-def test_a_rule_without_a_certain_need_is_always_tried(pattern: str) -> None:
-    """Each of these patterns can match without a guillemet; sacremoses may get such rules."""
-    assert needed(pattern) == ""
 
 
 @pytest.mark.parametrize("language", ["en", "fr", "it", "de"])
