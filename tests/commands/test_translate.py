@@ -176,6 +176,7 @@ def test_samples_depend_on_seed_and_line(
     whole = run(tmp_path, "ein Haus\n" * 4, *options, "--seed", "1", "--top-k", "20")
     assert len(set(whole)) > 1
     assert run(tmp_path, "ein Haus\n" * 4, *options, "--seed", "2", "--top-k", "20") != whole
+    assert len(set(run(tmp_path, "ein Haus\n" * 4, *options, "--top-k", "1"))) == 1
     monkeypatch.setattr("convs2s.commands.translate_files.CHUNK_BATCHES", 1)
     assert run(tmp_path, "ein Haus\n" * 4, *options, "--top-k", "20", "--batch-sentences", "1") == whole
     assert len(run(tmp_path, "ein Haus\n", *options, "--n-best", "3")) == 3
