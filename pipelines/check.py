@@ -19,18 +19,6 @@ BASE = Path(__file__).parents[1] / "experiments" / "base.yaml"
 PARAMS = Path("params.yaml")
 
 
-def check(path: Path = PARAMS) -> Params:
-    """Check the file, and that the folder of local texts exists; return the parameters.
-
-    Raises:
-        FileNotFoundError: if the file or the folder does not exist.
-        ValueError: if the file is invalid; the message lists every faulty key.
-    """
-    params = load_params(path)
-    check_folder(params, path)
-    return params
-
-
 def check_folder(params: Params, path: Path) -> None:
     """Check that the folder of local texts exists beside the file; raise a FileNotFoundError if not."""
     folder = path.parent / params.download.folder
@@ -58,7 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--list", action="store_true", help="show every key, its value and its meaning")
     options = parser.parse_args(arguments)
     with report_errors("check", "Use a machine with more memory.", "Nothing was changed."):
-        params = check()
+        params = load_params(PARAMS)
+        check_folder(params, PARAMS)
         if options.list:
             print(*list_keys(params, load_params(BASE)), sep="\n")
         else:

@@ -1,4 +1,7 @@
-"""The whole pipeline at toy size, run by the commands of dvc.yaml: from raw text to scores and a model."""
+"""The whole pipeline at toy size, run by the commands of dvc.yaml: from raw text to scores and a model.
+
+tests/test_language_without_spaces.py has the same for SentencePiece.
+"""
 
 import json
 from pathlib import Path
@@ -24,14 +27,12 @@ def toy_params(folder: Path, kind: str) -> Params:
     params = tiny_params(folder, seeds=SEEDS, max_epochs=1, max_tokens=500, batch_sentences=32)
     params = with_pairs(params, folder / "own", [*pairs(400), *NOISE], pairs(TEST_PAIRS, start=400))
     selection = SelectionParams(common=50, candidates=5) if kind == "word" else None
-    size = {"word": 300, "bpe": 400, "sentencepiece": 500}[kind]
-    raw = {"tokenizer": "spaces", "normalize_unicode": True}
+    size = {"word": 300, "bpe": 400}[kind]
     return params.model_copy(
         update={
             "vocabulary": params.vocabulary.model_copy(
                 update={"kind": kind, "joint": kind != "word", "source_size": size, "target_size": size}
             ),
-            "tokenize": params.tokenize.model_copy(update=raw if kind == "sentencepiece" else {}),
             "train": params.train.model_copy(update={"selection": selection}),
             "translate": params.translate.model_copy(
                 update={"alpha": "tuned" if kind == "bpe" else 1.0, "selection": selection}
@@ -43,7 +44,7 @@ def toy_params(folder: Path, kind: str) -> Params:
     )
 
 
-@pytest.mark.parametrize("kind", ["bpe", pytest.param("sentencepiece", marks=pytest.mark.slow), "word"])
+@pytest.mark.parametrize("kind", ["bpe", "word"])
 def test_raw_text_becomes_scores_and_a_model(tmp_path: Path, kind: str) -> None:
     """Every file that the README promises must exist and agree with the others."""
     params = toy_params(tmp_path, kind)

@@ -49,15 +49,11 @@ def inline(text: str) -> str:
 
 def draw_curves(runs: Sequence[Run]) -> Figure:
     """Draw the curves of every training."""
-    folders = {
-        (run.name, seed): run.folder / f"data/trained/{seed}/curves" for run in runs for seed in run.seeds
-    }
-    return plot_curves(
-        {
-            f"{name}, seed {seed}" if len(runs) > 1 else f"seed {seed}": one
-            for (name, seed), one in folders.items()
-        }
-    )
+    folders: dict[str, Path] = {}
+    for run in runs:
+        name = f"{run.name}, " if len(runs) > 1 else ""
+        folders |= {f"{name}seed {seed}": run.folder / f"data/trained/{seed}/curves" for seed in run.seeds}
+    return plot_curves(folders)
 
 
 def write_curves(runs: Sequence[Run], path: Path) -> None:

@@ -24,7 +24,6 @@ from convs2s.text.corpus.files import read_lines
 from pipelines.stages._code import Module, param_lines
 
 SECONDS = 1.0  # between looks at the files
-MOST_NAMES = 5  # in a message
 PARAMS = Path("params.yaml")
 WARNINGS = {
     True: "This run goes on with the values that it began with, and its results are recorded with them. For "
@@ -62,15 +61,17 @@ def unchanged(stage: str, item: str | None, snapshot: Path) -> Iterator[Params]:
         yield params
     except Exception as error:
         if changed := find_written(stamps):
-            error.add_note(f"{join(changed)} changed while the stage ran, which may be the reason.")
+            error.add_note(
+                f"{', '.join(map(str, changed))} changed while the stage ran, which may be the reason."
+            )
         raise
     finally:
         over.set()
     if changed := find_written(stamps):
         raise ValueError(
-            f"{join(changed)} changed while the stage ran. Its result may be of either version, so it is "
-            "not recorded. Run the same command again; a training continues from its last checkpoint if code "
-            "and data are as before."
+            f"{', '.join(map(str, changed))} changed while the stage ran. Its result may be of either "
+            "version, so it is not recorded. Run the same command again; a training continues from its last "
+            "checkpoint if code and data are as before."
         )
 
 
@@ -103,9 +104,9 @@ def check_snapshot(lines: Iterable[str], params: Params, digests: Path) -> None:
             changed.append(name)
     if changed:
         raise ValueError(
-            f"{join(changed)} changed after this run had begun, but the stage would be recorded with the "
-            "snapshot. Run the same command again (before a single stage: dvc repro snapshot). If the change "
-            "is undone, results so far come from DVC's cache."
+            f"{', '.join(changed)} changed after this run had begun, but the stage would be recorded with "
+            "the snapshot. Run the same command again (before a single stage: dvc repro snapshot). If the "
+            "change is undone, results so far come from DVC's cache."
         )
 
 
@@ -168,10 +169,3 @@ def warn_of_changes(stage: str, stamps: dict[Path, Stamp | None], over: threadin
             del stamps[path]
             message = f"{stage}: warning: {path} has changed. {WARNINGS[path == PARAMS]}"
             print(f"\n{message}", file=sys.stderr, flush=True)  # on a new line, after a bar
-
-
-def join(paths: Iterable[object]) -> str:
-    """Return names, separated by commas; only the first few of many."""
-    names = list(map(str, paths))
-    rest = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return ", ".join(names[:MOST_NAMES]) + rest

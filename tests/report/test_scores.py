@@ -30,13 +30,12 @@ EXAMPLES = [
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """Return a data folder with the results that a report needs."""
-    data = tmp_path / "data"
-    write_lines(data / "evaluation" / "scores.csv", SCORES)
-    write_lines(data / "evaluation" / "examples.tsv", EXAMPLES)
-    test_set = {"name": "wmt14/full", "lines": 3003, "sha256": "0" * 64}
-    write_json(data / "evaluation" / "signatures.json", {"bleu": SIGNATURE, "chrf": "nc:6"})
-    write_json(data / "evaluation" / "test_set.json", test_set)
-    return data
+    folder = tmp_path / "data" / "evaluation"
+    write_lines(folder / "scores.csv", SCORES)
+    write_lines(folder / "examples.tsv", EXAMPLES)
+    write_json(folder / "signatures.json", {"bleu": SIGNATURE, "chrf": "nc:6"})
+    write_json(folder / "test_set.json", {"name": "wmt14/full", "lines": 3003, "sha256": "0" * 64})
+    return folder.parent
 
 
 def rows(text: str, title: str) -> list[str]:

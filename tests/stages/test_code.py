@@ -129,7 +129,6 @@ SAME = [
     ("of the size", "of another size"),
     ("SIZE = 1", "\n\nSIZE = (\n    1\n)"),
     ("a is {a}, ", "{a!r} is bad: "),
-    ("expected none", "found {len(a)}"),
     ("careful", "take care"),
     ("no file", "there is no file"),
 ]
@@ -137,14 +136,12 @@ OTHER = [
     ('"#1"', '"#2"'),
     ('f"{a}"', 'f"{a!r}"'),
     ("SIZE = 1", "SIZE = 1.0"),
-    ("SIZE = 1", "SIZE = True"),
     ("    g(error", "        g(error"),
     ('log("text")', 'log("other")'),
     ("ValueError", "TypeError"),
     (", 7", ", 8"),
     ("OSError(b", "OSError(a"),
     ('Stop("here")', 'Stop("there")'),
-    ("if b:", "if not b:"),
 ]
 
 

@@ -1,12 +1,12 @@
 """Stage evaluate on hand-written translations: its outputs, and the inputs that it rejects."""
 
-import csv
 import hashlib
 import json
 from pathlib import Path
 from unittest import mock
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from convs2s.config.evaluate import EvaluateParams
@@ -63,18 +63,13 @@ def run(data: Path, seeds: list[int], replacement: bool, **changes: object) -> P
     return data / "evaluation"
 
 
-def read_table(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
-
-
 def test_rouge_takes_all_references(data: Path) -> None:
     """A translation that equals the second reference is perfect only by the mean over both."""
     write_lines(data / "test" / "target.2.txt", PLAIN)
     out = run(data, [3], replacement=False, rouge="gigaword")
     both = read_json(out / "metrics.json")["mean"]["rouge1"]
     assert read_json(out / "signatures.json")["rougeL"].startswith("nrefs:2|")
-    assert read_table(out / "scores.csv")[0]["rouge1"] == str(both)
+    assert pd.read_csv(out / "scores.csv")["rouge1"][0] == both
     (data / "test" / "target.2.txt").unlink()
     out = run(data, [3], replacement=False, rouge="gigaword")
     assert read_json(out / "metrics.json")["mean"]["rouge1"] < both < 100
@@ -84,7 +79,7 @@ def test_several_seeds_have_an_ensemble_only_if_asked_for(data: Path) -> None:
     """Files from an earlier run are ignored; examples are then from the first seed's final text."""
     out = run(data, [3, 4], replacement=True)
     assert list(read_json(out / "metrics.json")) == ["seeds", "mean", "std", "without_replacement"]
-    assert "ensemble" not in {row["member"] for row in read_table(out / "scores.csv")}
+    assert "ensemble" not in set(pd.read_csv(out / "scores.csv")["member"])
     _, *rows = read_lines(out / "examples.tsv")
     assert [row.split("\t")[1::2][:2] for row in rows] == [["3", REPLACED[0]], ["3", REPLACED[3]]]
 
@@ -133,9 +128,9 @@ def test_one_seed_gives_scores_with_signatures_and_test_set(
         "unknown_words": 1.0,
     }
     assert read_json(out / "metrics.json") == {"seeds": {"3": scores}, "mean": scores}
-    rows = read_table(out / "by_length.csv")  # sources have 5, 0, 7 and 2 words
-    assert [(row["source_words"], row["sentences"]) for row in rows] == [("00-05", "3"), ("06-10", "1")]
-    assert float(rows[1]["chrf"]) == pytest.approx(chrf([PLAIN[2]], [REFERENCES[2]]).value, abs=0.006)
+    table = pd.read_csv(out / "by_length.csv", index_col="source_words")  # sources have 5, 0, 7 and 2 words
+    assert table["sentences"].to_dict() == {"00-05": 3, "06-10": 1}
+    assert table["chrf"]["06-10"] == pytest.approx(chrf([PLAIN[2]], [REFERENCES[2]]).value, abs=0.006)
     assert "tok:13a" in read_json(out / "signatures.json")["bleu"]
     text = "".join(f"{s}\t{r}\n" for s, r in zip(SOURCES, REFERENCES, strict=True))
     sha256 = hashlib.sha256(text.encode()).hexdigest()
