@@ -12,8 +12,10 @@ from dvc.dependency.param import ParamsDependency
 from dvc.repo import Repo
 
 from convs2s.config.load import load_params
+from pipelines.stages import __main__ as runner
 from pipelines.stages import _inputs, snapshot
 from pipelines.stages._inputs import unchanged
+from pipelines.stages._lifetime import MARK
 from tests.pipeline import WITH_ENSEMBLE, bare_repository
 
 ROOT = Path(__file__).parents[2]
@@ -167,3 +169,12 @@ def test_the_inputs_of_a_stage_are_those_that_dvc_knows(tmp_path: Path) -> None:
         deps = [dep.def_path for dep in stage.deps if not isinstance(dep, ParamsDependency)]
         if stage.name != "snapshot":
             assert [str(path) for path in _inputs.dependencies(stage.addressing, params)] == deps
+
+
+def test_the_runner_checks_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stage whose input changes under it fails."""
+    monkeypatch.setenv(MARK, "filter")
+    monkeypatch.setattr(runner, "load", lambda _: edit(f"{TEXTS}/source.txt", "a", "b"))
+    monkeypatch.setattr(runner, "annotations", lambda _: {})
+    with pytest.raises(ValueError, match="changed while the stage ran"):
+        runner.start("filter", ["--snapshot", str(SNAPSHOT)])
