@@ -18,7 +18,10 @@ from convs2s.serve.requests import Limits, Refusal
 from convs2s.serve.service import Service
 
 PAGE = Path(__file__).parent / "page"
-FILES = {"/": "index.html", "/page.css": "page.css", "/page.js": "page.js"}
+FILES = {
+    "/": "index.html", "/page.css": "page.css", "/page.js": "page.js",
+    "/docs": "docs.html", "/docs.js": "docs.js",
+}  # fmt: skip
 
 
 def create_app(

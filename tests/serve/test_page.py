@@ -51,8 +51,8 @@ def test_it_translates_while_the_user_types(page: Page, pairs: Pairs) -> None:
     page.wait_for(f"document.getElementById('translation').innerText === {json.dumps(other)}")
 
 
-def test_errors_and_replaced_words_are_shown(page: Page) -> None:
-    """The server's own message; marks, also after characters that JavaScript counts as two."""
+def test_errors_replaced_words_and_the_api_are_shown(page: Page, server: str) -> None:
+    """The server's own message; marks, also after characters that JavaScript counts as two; all routes."""
     page.evaluate("document.getElementById('text').removeAttribute('maxlength')")
     page.evaluate("document.getElementById('text').value = 'a'.repeat(10001)")
     page.type("a")
@@ -63,3 +63,6 @@ def test_errors_and_replaced_words_are_shown(page: Page) -> None:
         "replaced: [{start: 6, end: 10, source_word: 'zorp', how: 'copy'}]})); return box.innerHTML; })()"
     )
     assert html == '😀 Ein <mark title="unknown word: copied from “zorp”">Zorp</mark> &amp; so'
+    page.open(server + "docs")
+    page.wait_for("document.querySelectorAll('h2').length > 5")
+    assert "POST /translate" in read(page, "main")
