@@ -2,12 +2,13 @@
 
 import errno
 import json
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.faults import forked, injection, repository
+from tests.faults import forked, injection, repository, results
 from tests.faults.surroundings import SURROUNDINGS
 
 Fault = Callable[[Path], object]  # called with the folder of a copy of the repository
@@ -166,6 +167,41 @@ def at_once(stage: str) -> Fault:
     return fault
 
 
+def edits() -> Iterator[Case]:
+    """Edit what a stage depends on while it runs; put it back afterwards."""
+    for kind, stage, path in (
+        ("value", "train@1", "params.yaml"),
+        ("code", "align", "pipelines/stages/align.py"),
+        ("input", "download@train", "data/own/train.tsv"),
+        ("input", "evaluate", "data/replaced/1/plain.txt"),
+    ):
+        yield Case(f"edit {kind}", f"in {stage}", edit(stage, path))
+
+
+def edit(stage: str, path: str) -> Fault:
+    """Return a fault after which DVC must have recorded the stage as it was, or not at all."""
+
+    def fault(folder: Path) -> None:
+        source = (folder / "pipelines").resolve()
+        (folder / "pipelines").unlink()  # a link that all repositories share
+        shutil.copytree(source, folder / "pipelines")
+        before, record = (folder / path).read_bytes(), results.lock(folder)[stage]
+        after = before.replace(b"batch_sentences: 16", b"batch_sentences: 17")
+        if path != "params.yaml":
+            after += b"\nEDITED = 1\n"
+
+        def change(_: Path) -> None:
+            (folder / path).write_bytes(after)
+
+        status = at(stage, 0.5, change)(folder)
+        assert (folder / path).read_bytes() != before
+        found = results.lock(folder).get(stage)
+        assert (status, found) == (0, record) if path == "params.yaml" else status != 0 and found is None
+        (folder / path).write_bytes(before)
+
+    return fault
+
+
 def cases() -> list[Case]:
     """Return the table; the first case of a kind should be the most important one."""
     return [
@@ -174,5 +210,6 @@ def cases() -> list[Case]:
         *disk_and_memory(),
         *damage(),
         *concurrency(),
+        *edits(),
         *(Case("surroundings", name, run) for name, run in SURROUNDINGS.items()),
     ]
