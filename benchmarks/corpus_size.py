@@ -68,7 +68,7 @@ class Row:
     minutes: float
 
 
-def changed(params: Params, variant: Variant) -> Params:
+def change_params(params: Params, variant: Variant) -> Params:
     """Return the parameters of a variant; embeddings are as wide as the first layer."""
     found = NUMBER.fullmatch(variant.model)
     if found is None:
@@ -135,7 +135,7 @@ def bleu_of_test_set(params: Params, seed: int, data: Path, out: Path) -> float:
     return bleu(lines, references, bleu_tokenizer(languages[1])).value
 
 
-def markdown(row: Row) -> str:
+def format_row(row: Row) -> str:
     """Return a row of the table."""
     variant = row.variant
     return (
@@ -168,8 +168,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         data = Path(name)
         fetch(params, data)
         for number, variant in enumerate(Variant(*value) for value in values):
-            row = train_and_score(changed(params, variant), variant, data, data / str(number))
-            print(markdown(row), flush=True)
+            row = train_and_score(change_params(params, variant), variant, data, data / str(number))
+            print(format_row(row), flush=True)
             found.append(asdict(row))
             if options.json:
                 write_json(options.json, found)

@@ -53,10 +53,10 @@ def machine(packages: Iterable[str] = ()) -> dict[str, Any]:
     }
     if torch.cuda.is_available():
         found |= {"gpu": torch.cuda.get_device_name(), "cuda": torch.version.cuda}
-    return found | {name: one for name in packages if (one := installed(name)) is not None}
+    return found | {name: one for name in packages if (one := find_version(name)) is not None}
 
 
-def installed(package: str) -> str | None:
+def find_version(package: str) -> str | None:
     """Return the version of a package; None if it is not installed."""
     try:
         return version(package)
@@ -70,7 +70,7 @@ def wait(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
-def timed(work: Work, device: torch.device) -> Speed:
+def measure(work: Work, device: torch.device) -> Speed:
     """Do the work once; return its speed."""
     wait(device)
     start = time.perf_counter(), time.process_time()
@@ -88,7 +88,7 @@ def in_turns(ways: Mapping[str, Work], rounds: int, device: torch.device) -> dic
     speeds: dict[str, list[Speed]] = {name: [] for name in ways}
     for _ in range(rounds):
         for name, work in ways.items():
-            speeds[name].append(timed(work, device))
+            speeds[name].append(measure(work, device))
     return speeds
 
 
@@ -120,7 +120,7 @@ def product_peak(dtype: torch.dtype, device: torch.device) -> float:
         torch.mm(x, y, out=product)
         return 2.0 * rows**3
 
-    speeds = [timed(multiply, device) for _ in range(20)]
+    speeds = [measure(multiply, device) for _ in range(20)]
     return max(speed.clock if device.type == "cuda" else speed.processor for speed in speeds)
 
 
@@ -148,10 +148,10 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[
     yield "| " + " | ".join(columns) + " |"
     yield "|---|" + "---:|" * (len(columns) - 1)
     for row in rows:
-        yield "| " + " | ".join(map(shown, row)) + " |"
+        yield "| " + " | ".join(map(format_value, row)) + " |"
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """Return a cell of the table."""
     if not isinstance(value, float):
         return str(value).replace("|", "\\|")

@@ -48,7 +48,7 @@ def measurements(options: argparse.Namespace, lines: Sequence[str]) -> Iterator[
     pair = read_settings(options.model).languages
     asked = list(islice(cycle(lines), options.requests))
     for name, size in SETTINGS.items():
-        with served(options, size) as address:
+        with start_server(options, size) as address:
             asyncio.run(measure(address, pair, lines[:20], 1))  # a warm-up
             for clients in options.clients:
                 yield [name, clients, *asyncio.run(measure(address, pair, asked, clients))]
@@ -68,7 +68,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 @contextmanager
-def served(options: argparse.Namespace, batch_lines: int) -> Iterator[str]:
+def start_server(options: argparse.Namespace, batch_lines: int) -> Iterator[str]:
     """Run a server on a free port; give its address."""
     command = [sys.executable, "-m", "convs2s.cli", "serve", "--model", str(options.model), "--port", "0"]
     numbers = ["--threads", str(options.threads), "--batch-lines", str(batch_lines)]

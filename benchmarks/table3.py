@@ -111,7 +111,9 @@ def translate(job: Job, batch: Batch) -> list[Translated]:
     return [(words, hypotheses[0]) for words, hypotheses in zip(batch, found, strict=True)]
 
 
-def timed(job: Job, setting: Setting, batches: Sequence[Batch]) -> tuple[float, list[list[Translated]]]:
+def time_all(
+    job: Job, setting: Setting, batches: Sequence[Batch]
+) -> tuple[float, list[list[Translated]]]:
     """Translate all batches; return the seconds, and the translations of each."""
     torch.set_num_threads(setting.threads)
     translate(job, batches[-1])
@@ -196,7 +198,7 @@ def measure(job: Job, setting: Setting, pairs: Sequence[tuple[str, str]]) -> Res
     used = translator(job)
     words = [used.source.tokenize(source) for source, _ in pairs]
     batches = equal_lengths((len(used.words.source.encode(one)) for one in words), job.batch_sentences)
-    seconds, done = timed(job, setting, [[words[i] for i in batch] for batch in batches])
+    seconds, done = time_all(job, setting, [[words[i] for i in batch] for batch in batches])
     tokens = sum(len(best.tokens) for batch in done for _, best in batch)
     bleu = quality(job, batches, done, [target for _, target in pairs]).value
     return Result(setting.name, job.beam_size, bleu, seconds, len(pairs), tokens)

@@ -154,7 +154,7 @@ def build(
         "precision": precision, "batch_by": "sentences", "batch_sentences": sentences, "max_tokens": tokens,
         "selection": None, "compile": path != "fast",  # a training that is to be compiled has plain layers
     }  # fmt: skip
-    model, train = narrowed(params.model, channels), params.train.model_copy(update=changes)
+    model, train = narrow(params.model, channels), params.train.model_copy(update=changes)
     paths = folder / "encoded", folder / "vocabulary", folder / "none"
     training = build_training(model, train, 1, *paths, Workers(0, 1, device))
     batches = cycle(
@@ -178,7 +178,7 @@ def peak_memory(variant: Variant | FairseqVariant, device: torch.device) -> int 
     return torch.cuda.max_memory_allocated() - before
 
 
-def narrowed(model: ModelParams, channels: int | None) -> ModelParams:
+def narrow(model: ModelParams, channels: int | None) -> ModelParams:
     """Return a model with this many channels in all layers; None leaves them unchanged."""
     if channels is None:
         return model

@@ -19,7 +19,7 @@ import torch
 
 from benchmarks.ctranslate2_peer import Peer, has_ctranslate2
 from benchmarks.machine import Work, in_turns, machine, print_table, speeds_as_json, write_report
-from benchmarks.train_step import narrowed
+from benchmarks.train_step import narrow
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.load_words import choose_model
 from convs2s.decode.search import SearchModel
@@ -54,7 +54,7 @@ def main(arguments: list[str] | None = None) -> None:
 def random_model(options: argparse.Namespace, precision: str) -> SearchModel:
     """Return a model on the CPU with random weights that never writes EOS unless forced to."""
     torch.manual_seed(1)
-    params = narrowed(preset_params(options.preset).model, options.channels)
+    params = narrow(preset_params(options.preset).model, options.channels)
     model = Seq2Seq(params, options.entries, options.entries, PAD, dropout=0.0)
     fold_weight_norm(model)
     model.output_layer.bias.data[EOS] = -1e4
@@ -91,7 +91,7 @@ def ours(options: argparse.Namespace) -> dict[str, Any]:
         model = random_model(options, precision)
         found[f"ours {precision}"] = partial(search, model, source)
     found[f"ours {precision}, {options.selected:,} selected"] = partial(
-        search, model.restricted(selected), source
+        search, model.restrict(selected), source
     )
     return found
 

@@ -71,11 +71,14 @@ class Bench:
         limits = [self.words] * len(source)
         model = StepwiseModel(self.model)
 
-        def selected() -> int:
+        def translate_selected() -> int:
             types = torch.from_numpy(self.selection.tokens(self.source)).to(self.device)
-            return len(search.search(model.restricted(types), source, limits)) * self.words
+            return len(search.search(model.restrict(types), source, limits)) * self.words
 
-        return {"all": lambda: len(search.search(model, source, limits)) * self.words, "selected": selected}
+        return {
+            "all": lambda: len(search.search(model, source, limits)) * self.words,
+            "selected": translate_selected,
+        }
 
     def training(self) -> dict[str, Work]:
         """Return functions that compute loss and gradients of the batch, without and with selection."""
@@ -89,11 +92,11 @@ class Bench:
             losses(source, target, real, types)[0].backward()
             return len(source) * self.words
 
-        def selected() -> int:
+        def translate_selected() -> int:
             types = torch.from_numpy(self.selection.tokens(self.source, self.target))
             return gradients(types.to(self.device))
 
-        return {"all": lambda: gradients(None), "selected": selected}
+        return {"all": lambda: gradients(None), "selected": translate_selected}
 
     def compare(self, name: str, ways: dict[str, Work], runs: int) -> tuple[str, float, float, float]:
         """Return a row of the table."""

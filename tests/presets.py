@@ -18,7 +18,7 @@ def content_of(name: str) -> Any:
     return YAML(typ="safe", pure=True).load(rendered(name))
 
 
-def changed(name: str, changes: Mapping[str, object]) -> Any:
+def change_preset(name: str, changes: Mapping[str, object]) -> Any:
     """Return a preset's values, some of them replaced or, if MISSING, removed, by dotted name."""
     content = content_of(name)
     for dotted, value in changes.items():

@@ -14,7 +14,7 @@ from dvc.repo import Repo
 from pipelines.check import main
 from pipelines.flows import machine
 from pipelines.stages import __main__ as runner
-from tests.presets import changed, content_of
+from tests.presets import change_preset, content_of
 
 ROOT = Path(__file__).parent.parent
 ATTACK = "1; touch F #"
@@ -23,7 +23,7 @@ FAULT = f"params.yaml is invalid:\n  train.seeds.0: expected an integer, found '
 
 def write(folder: Path, **train: Any) -> None:
     """Write the default params.yaml with changes in its train section, and the folder for local texts."""
-    content = changed("tatoeba-en-de", {f"train.{key}": value for key, value in train.items()})
+    content = change_preset("tatoeba-en-de", {f"train.{key}": value for key, value in train.items()})
     (folder / content["download"]["folder"]).mkdir(parents=True, exist_ok=True)
     (folder / "params.yaml").write_text(json.dumps(content), encoding="utf-8")  # JSON is YAML
 

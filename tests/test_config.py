@@ -12,7 +12,7 @@ from convs2s.config.download import PATTERNS
 from convs2s.config.load import load_params, parse_params
 from convs2s.config.params import Params
 from pipelines.meanings import meanings, sections
-from tests.presets import MISSING, changed
+from tests.presets import MISSING, change_preset
 
 PRESET = "tatoeba-en-de"
 FILES = {"kind": "files", "source": "a", "target": "b", "tsv": None, "columns": None}
@@ -27,7 +27,7 @@ def fetch(**keys: Any) -> list[dict[str, Any]]:
 
 def text_with(changes: dict[str, Any]) -> str:
     """Return the default preset with some changes; JSON is YAML that parses faster."""
-    return json.dumps(changed(PRESET, changes)).replace("Infinity", ".inf")
+    return json.dumps(change_preset(PRESET, changes)).replace("Infinity", ".inf")
 
 
 FAULTS: list[tuple[dict[str, Any], str]] = [

@@ -20,7 +20,7 @@ from pipelines.sweep_table import (
     read_results,
     read_table,
 )
-from tests.presets import changed, params_of
+from tests.presets import change_preset, params_of
 
 METRICS: dict[str, dict[str, Any]] = {
     "evaluation": {"mean": {"bleu_tokenized": 30.0}, "std": {"bleu_tokenized": 0.5}},
@@ -43,7 +43,7 @@ def test_tables_have_the_papers_rows() -> None:
 def test_every_row_gives_valid_parameters(name: str, preset: str) -> None:
     """Tables must suit the paper's model and small ones, and no two rows may give the same model."""
     rows = read_table(name).list_rows(params_of(preset).model)
-    params = [Params.model_validate(changed(preset, row.changes)) for row in rows]
+    params = [Params.model_validate(change_preset(preset, row.changes)) for row in rows]
     same = Counter(one.model.model_dump_json() for one in params)
     assert max(same.values()) <= (2 if name == "figure2" else 1)  # both of its lines end at 13 and 5 layers
 
@@ -97,7 +97,7 @@ def test_a_users_own_table_sets_any_value(tmp_path: Path) -> None:
     changes = "{train.dropout: 0.3, model.encoder_widths: 4 x 256, model.encoder_kernels: 3}"
     (tmp_path / "mine.yaml").write_text(f"rows: [{{row: a}}, {{row: b, set: {changes}}}]\n")
     first, second = read_table("mine", tmp_path).list_rows(params_of("multi30k-en-de").model)
-    params = Params.model_validate(changed("multi30k-en-de", second.changes))
+    params = Params.model_validate(change_preset("multi30k-en-de", second.changes))
     assert (first.changes, params.train.dropout, params.model.encoder_widths) == ({}, 0.3, [256] * 4)
 
 

@@ -18,7 +18,7 @@ PATTERNS = {
 """The regular expressions of texts in params.yaml, in words for messages."""
 
 
-def without_password(url: str) -> str:
+def refuse_password(url: str) -> str:
     """Reject a URL with a user name or password, without quoting it."""
     if re.match(r"\w+://[^/?#]*@", url):
         raise ValueError(
@@ -64,7 +64,7 @@ class FilesSource(PairFiles):
 class RemoteFile(Section):
     """A file or archive to fetch."""
 
-    urls: Annotated[list[Annotated[str, AfterValidator(without_password)]], Field(min_length=1)]
+    urls: Annotated[list[Annotated[str, AfterValidator(refuse_password)]], Field(min_length=1)]
     """Where to fetch it; mirrors are tried in turn."""
     checksum: Annotated[str, Field(pattern=CHECKSUM)] | None
     """SHA-256 or MD5 of the file as fetched, before unpacking; null if unknown: any file is then accepted,

@@ -11,7 +11,7 @@ LARGEST_ALPHA = 10
 """Exponent in |y|^alpha; much larger values overflow, and 2 already favors the longest hypothesis."""
 
 
-def number_or_tuned(value: object) -> float | Literal["tuned"]:
+def check_alpha(value: object) -> float | Literal["tuned"]:
     """Check the alpha of params.yaml; a union type would report a bad value twice."""
     if value == "tuned":
         return "tuned"
@@ -23,7 +23,7 @@ def number_or_tuned(value: object) -> float | Literal["tuned"]:
 Alpha = Annotated[float, Field(ge=0, le=LARGEST_ALPHA)]
 AlphaOrTuned = Annotated[
     float | Literal["tuned"],
-    PlainValidator(number_or_tuned),
+    PlainValidator(check_alpha),
     WithJsonSchema(
         {"anyOf": [{"type": "number", "minimum": 0, "maximum": LARGEST_ALPHA}, {"const": "tuned"}]}
     ),

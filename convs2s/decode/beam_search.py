@@ -34,11 +34,11 @@ class BeamSearch(Search):
         self, step: int, batch: LiveBatch, finished: Finished, scores: Any, totals: Float[Tensor, "B H"]
     ) -> Extension:
         """Return each sentence's beam_size best continuations that do not end."""
-        allowed = batch.allowed(step, totals.shape[1])
+        allowed = batch.list_allowed(step, totals.shape[1])
         best = self._candidates(totals, *find_likeliest(scores, *allowed, 2 * self.beam_size))
         sums, rows, ids = (part.cpu().numpy() for part in best)  # the only wait for the device
         check_numbers(sums, batch.alive, step)
-        finished.add(step, batch.alive, sums, rows, ids, batch.forced(step))
+        finished.add(step, batch.alive, sums, rows, ids, batch.find_forced(step))
         going = remaining(finished.done[batch.alive])
         # At most beam_size of the 2 * beam_size candidates are EOS, so enough others remain.
         others = np.argsort(ids[going] == EOS, axis=1, kind="stable")[:, : self.beam_size]

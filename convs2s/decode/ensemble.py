@@ -34,9 +34,9 @@ class Ensemble:
             for limits in zip(*((m.max_source_tokens, m.max_target_tokens) for m in members), strict=True)
         )
 
-    def restricted(self, tokens: Int[Tensor, "N"]) -> "Ensemble":
-        """Return the ensemble over only these target tokens; as `SearchModel.restricted`."""
-        return Ensemble([member.restricted(tokens) for member in self.members])
+    def restrict(self, tokens: Int[Tensor, "N"]) -> "Ensemble":
+        """Return the ensemble over only these target tokens; as `SearchModel.restrict`."""
+        return Ensemble([member.restrict(tokens) for member in self.members])
 
     def encode(self, source: Int[Tensor, "B S"]) -> OfMembers:
         """Encode source sentences with every member."""

@@ -79,7 +79,7 @@ class Sampler(Search):
         """Return every sample with a token drawn; those that have ended are ignored."""
         logits, alive, samples = all_logits(scores), batch.alive, self.n_best
         normalizers = log_normalizer(logits)
-        rule_out(logits, *batch.allowed(step, samples))
+        rule_out(logits, *batch.list_allowed(step, samples))
         tokens = self._draw(logits, alive)
         gains = logits.gather(1, tokens[:, None]).squeeze(1) - normalizers
         sums = (totals + gains.view_as(totals)).cpu().numpy()

@@ -36,7 +36,7 @@ class SearchModel(Protocol):
     def max_target_tokens(self) -> int | None:
         """Longest target sentence, EOS included; None if unlimited."""
 
-    def restricted(self, tokens: Int[Tensor, "N"], /) -> "SearchModel":
+    def restrict(self, tokens: Int[Tensor, "N"], /) -> "SearchModel":
         """Return the same model over only these target tokens (§5.4); all other weights are shared."""
 
     def encode(self, source: Tensor, /) -> Rows:
@@ -76,22 +76,22 @@ class LiveBatch:
         positions = torch.arange(source.shape[1], device=source.device)
         self.words = (positions < self.lengths[:, None] - 1).float()  # (B, S): 0 at EOS and padding
 
-    def forced(self, step: int) -> NDArray[np.bool_]:
+    def find_forced(self, step: int) -> NDArray[np.bool_]:
         """Return which sentences must end at this step."""
         return self.limits[self.alive] <= step
 
-    def allowed(self, step: int, beams: int) -> tuple[NDArray[np.int64], list[int]]:
+    def list_allowed(self, step: int, beams: int) -> tuple[NDArray[np.int64], list[int]]:
         """Return the next tokens that are allowed, as `find_likeliest` takes them.
 
         That is each row's only token, the next one of its prefix, or EOS, else -1; and those excluded.
         """
-        only = np.where(self.forced(step), EOS, -1)
+        only = np.where(self.find_forced(step), EOS, -1)
         for row, i in enumerate(self.alive if self.prefixes else ()):
             if step < len(self.prefixes[i]):
                 only[row] = self.prefixes[i][step]
         return only.repeat(beams), [PAD, EOS] if step < self.min_length else [PAD]
 
-    def attended(self, attention: Float[Tensor, "R S"]) -> tuple[Int[Tensor, "R"], Bool[Tensor, "R"]]:
+    def find_attended(self, attention: Float[Tensor, "R S"]) -> tuple[Int[Tensor, "R"], Bool[Tensor, "R"]]:
         """Return the most attended position except EOS (T34), and whether EOS gets even more attention.
 
         Args:
@@ -168,7 +168,7 @@ class Search(SearchSettings, ABC):
         tokens = torch.full((totals.numel(),), EOS, device=source.device)
         for step in itertools.count():
             scores, attention, state = model.step(tokens, batch.memory, state)
-            sources, at_end = batch.attended(attention)
+            sources, at_end = batch.find_attended(attention)
             going, parents, ids, sums = self.extend(step, batch, finished, scores, totals)
             kept = attention.float().cpu().numpy() if self.keep_attention else None
             finished.steps.append(Step(sources.cpu().numpy(), at_end.cpu().numpy(), kept, parents, ids))

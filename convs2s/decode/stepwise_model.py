@@ -47,7 +47,7 @@ class StepwiseModel:
             table.detach() if tokens is None else table.detach().index_select(0, tokens) for table in tables
         )
 
-    def restricted(self, tokens: Int[Tensor, "N"]) -> "StepwiseModel":
+    def restrict(self, tokens: Int[Tensor, "N"]) -> "StepwiseModel":
         """Return the same model over only these target tokens; all other weights are shared."""
         return StepwiseModel(self.seq2seq, tokens)
 

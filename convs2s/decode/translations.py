@@ -177,5 +177,5 @@ def one_line(text: str) -> str:
 def write_text(folder: Path, name: str, sentences: Sequence[Sequence[str]], tokenizer: Tokenizer) -> None:
     """Write folder/NAME.txt, detokenized, and NAME.tok.txt, space-separated words; neither is truecased."""
     write_lines(folder / f"{name}.txt", [one_line(tokenizer.detokenize(list(words))) for words in sentences])
-    tokenized = (" ".join(tokenizer.recased(list(words))) for words in sentences)
+    tokenized = (" ".join(tokenizer.restore_case(list(words))) for words in sentences)
     write_lines(folder / f"{name}.tok.txt", [one_line(line) for line in tokenized])

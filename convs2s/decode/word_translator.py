@@ -160,7 +160,7 @@ class WordTranslator:
             return search.search(self.model, source, limits, prefixes)
         needed = np.array([id_ for prefix in prefixes for id_ in prefix], dtype=np.int64)
         selected = self.selection.tokens(source.cpu().numpy(), needed)
-        model = self.model.restricted(torch.from_numpy(selected).to(self.device))
+        model = self.model.restrict(torch.from_numpy(selected).to(self.device))
         places = [np.searchsorted(selected, prefix).tolist() for prefix in prefixes]
         return [
             [replace(found, tokens=selected[found.tokens].tolist()) for found in ranked]

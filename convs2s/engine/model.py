@@ -234,7 +234,7 @@ class EngineModel:
         self.output_weights, self.output_biases = output.weight.detach(), output.bias.detach()
         self.max_source_tokens, self.max_target_tokens = seq2seq.max_source_tokens, seq2seq.max_target_tokens
 
-    def restricted(self, tokens: Int[Tensor, "N"]) -> "EngineModel":
+    def restrict(self, tokens: Int[Tensor, "N"]) -> "EngineModel":
         """Return the same model over only these target tokens (§5.4); all other weights are shared."""
         model = copy.copy(self)
         model.target_words = self.target_words.index_select(0, tokens)
@@ -245,7 +245,7 @@ class EngineModel:
 
     @cached_property
     def output_map(self) -> LinearMap:
-        """The output layer over the tokens considered; made on first use, which `restricted` may avoid."""
+        """The output layer over the tokens considered; made on first use, which restrict may avoid."""
         return fix_weights(self.output_weights, self.output_biases, self.precision)
 
     def encode(self, source: Int[Tensor, "B S"]) -> EngineMemory:

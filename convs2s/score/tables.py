@@ -113,7 +113,7 @@ def example_table(
     return pd.DataFrame(rows, columns=columns).round(DIGITS)
 
 
-def tab_separated(table: pd.DataFrame) -> list[str]:
+def join_cells(table: pd.DataFrame) -> list[str]:
     """Return a table as lines of tab-separated values, its header first; nothing is quoted.
 
     A tab or carriage return within a value becomes a space, so that every row stays one line.

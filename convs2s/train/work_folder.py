@@ -57,7 +57,7 @@ class WorkFolder:
         """Return the path of the checkpoint after `updates` updates."""
         return self.own / checkpoint_name(updates)
 
-    def saved(self) -> list[int]:
+    def list_saved(self) -> list[int]:
         """Return the numbers of updates for which there is a checkpoint, in ascending order."""
         prefix, suffix = PATTERN.split("*")
         names = [path.name.removeprefix(prefix).removesuffix(suffix) for path in self.own.glob(PATTERN)]
@@ -74,7 +74,7 @@ class WorkFolder:
         Unusable checkpoints stay where they are.
         """
         faults = []
-        for updates in reversed(self.saved()):
+        for updates in reversed(self.list_saved()):
             path = self.checkpoint(updates)
             try:
                 restore(self.usable(updates, training), training, path)
@@ -142,7 +142,7 @@ class WorkFolder:
 
         Checkpoints ahead of the training stay: they are damaged, or training now ends before them.
         """
-        saved = self.saved()
+        saved = self.list_saved()
         last = sorted({*(n for n in saved if n < state.updates), state.updates})[-2:]
         return {*last, *state.bests[-2:], *(n for n in saved if n > state.updates)}
 
@@ -154,13 +154,13 @@ class WorkFolder:
         """
         kept = self.list_kept(training.state)
         # Older checkpoints have already been flushed. By now most of this one is on disk, so this is quick.
-        for last in [n for n in self.saved() if n < training.state.updates][-1:]:
+        for last in [n for n in self.list_saved() if n < training.state.updates][-1:]:
             flush(self.checkpoint(last))
         path = self.checkpoint(training.state.updates)
         if path.is_dir():  # a damaged file system; a file cannot replace a folder
             remove(path)
         save_checkpoint(path, training, self.prints)
-        for updates in set(self.saved()) - kept:
+        for updates in set(self.list_saved()) - kept:
             remove(self.checkpoint(updates))
 
     def mark_ended(self) -> None:

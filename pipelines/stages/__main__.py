@@ -24,7 +24,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
 from convs2s.messages import TRAINING_MEMORY, report_errors
-from pipelines.stages._inputs import unchanged
+from pipelines.stages._inputs import guard
 from pipelines.stages._lifetime import MARK, live_with_dvc
 
 SECTIONS = {field.annotation: name for name, field in Params.model_fields.items()}
@@ -91,7 +91,7 @@ def start(name: str, arguments: Sequence[str]) -> None:
     A stage may have a function `finish`, which is called if DVC will record its result.
     """
     item, snapshot = os.environ.get(MARK), value_of("--snapshot", arguments)
-    inputs = unchanged(name, item, Path(snapshot)) if snapshot else contextlib.nullcontext(load_params())
+    inputs = guard(name, item, Path(snapshot)) if snapshot else contextlib.nullcontext(load_params())
     with inputs as params:
         run = load(name)  # only now, as changes of its code are noticed
         hints = annotations(run)

@@ -59,12 +59,12 @@ class Module:
     @cached_property
     def imports(self) -> set[str]:
         """Names that the module imports, including inside functions: modules, or attributes of modules."""
-        return imported(self.tree, functions=True)
+        return find_imports(self.tree, functions=True)
 
     @cached_property
     def own_imports(self) -> set[str]:
         """Names that the module imports when it is itself imported."""
-        return imported(self.tree, functions=False)
+        return find_imports(self.tree, functions=False)
 
     @cached_property
     def is_stage(self) -> bool:
@@ -77,7 +77,7 @@ class Module:
         return hashlib.sha256(repr(essence(self.tree)).encode()).hexdigest()
 
 
-def imported(tree: ast.Module, functions: bool) -> set[str]:
+def find_imports(tree: ast.Module, functions: bool) -> set[str]:
     """Return the names that code imports, with or without the imports inside functions."""
     found: set[str] = set()
     for node in statements(tree, functions):

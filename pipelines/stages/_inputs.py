@@ -35,7 +35,7 @@ Stamp = tuple[int, int, int]
 
 
 @contextlib.contextmanager
-def unchanged(stage: str, item: str | None, snapshot: Path) -> Iterator[Params]:
+def guard(stage: str, item: str | None, snapshot: Path) -> Iterator[Params]:
     """Yield the values that a stage is to compute with; check at the end that its inputs are still the same.
 
     Meanwhile, another thread warns as soon as a file changes.

@@ -16,7 +16,7 @@ from convs2s.score.evaluation import (
 )
 from convs2s.score.identity import identify
 from convs2s.score.pictures import draw_attention, draw_scores, easy_to_read
-from convs2s.score.tables import spread, tab_separated
+from convs2s.score.tables import join_cells, spread
 from convs2s.text.corpus.files import (
     atomic_path,
     further_references,
@@ -64,7 +64,7 @@ def run(
     write_json(out / "test_set.json", asdict(identity))
     print(f"scored on {identity}")
     best = found[-1 if params.ensembles else -len(seeds)]  # final text of the ensemble, or of the first seed
-    write_lines(out / "examples.tsv", tab_separated(choose_examples(best, references, params.examples)))
+    write_lines(out / "examples.tsv", join_cells(choose_examples(best, references, params.examples)))
     with atomic_path(out / "pictures") as folder:
         folder.mkdir()
         draw_scores(evaluation.scores, evaluation.by_length, folder / "scores.png")

@@ -16,7 +16,7 @@ def test_a_speed_is_units_per_second(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine.time, "perf_counter", lambda: next(clock))
     monkeypatch.setattr(machine.time, "process_time", lambda: next(processor))
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
-    assert machine.timed(lambda: 12.0, CPU) == machine.Speed(4.0, 4.0)
+    assert machine.measure(lambda: 12.0, CPU) == machine.Speed(4.0, 4.0)
 
 
 def test_variants_take_turns_after_a_warm_up() -> None:

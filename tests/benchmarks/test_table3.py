@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.table3 import Job, Setting, equal_lengths, main, timed, translator
+from benchmarks.table3 import Job, Setting, equal_lengths, main, time_all, translator
 from convs2s.score.corpus_scores import tokenized_bleu
 from convs2s.score.identity import identify
 from convs2s.text.sources.pair_files import file_part
@@ -39,7 +39,7 @@ def test_every_setting_gives_what_the_translator_gives(model: Path, workers: int
     job = Job(model, "cpu", beam_size=2, batch_sentences=4)
     batches = [[line.split()] for line in SOURCES]
     expected = [translator(job).words.translate(batch, keep_attention=False)[0][0] for batch in batches]
-    _, done = timed(job, setting, batches)
+    _, done = time_all(job, setting, batches)
     assert [[source] for [(source, _)] in done] == batches
     assert [best.tokens for [(_, best)] in done] == [best.tokens for best in expected]
 

@@ -30,7 +30,7 @@ class TableModel:
     max_source_tokens: int | None = None
     max_target_tokens: int | None = None
 
-    def restricted(self, tokens: Tensor) -> "TableModel":
+    def restrict(self, tokens: Tensor) -> "TableModel":
         raise NotImplementedError
 
     def encode(self, source: Tensor) -> Held:

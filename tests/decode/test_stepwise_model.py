@@ -17,7 +17,7 @@ SOME = torch.tensor([0, 1, 2, 7, 30, 49])
 def test_step_by_step_equals_all_at_once(changes: dict[str, Any], chosen: torch.Tensor) -> None:
     """Decoding shifts states and recomputes nothing (§5.3), for any layers that attend (§5.4)."""
     model = small_model(**changes).eval()
-    stepwise = StepwiseModel(model).restricted(chosen)
+    stepwise = StepwiseModel(model).restrict(chosen)
     source = torch.stack([sentence(7, 40), torch.cat([sentence(5, 40), torch.tensor([PAD, PAD])])])
     places = torch.stack([torch.arange(8) % (len(chosen) - 1) + 1, torch.tensor([EOS, 5, 3, 3, 4, 2, 5, 2])])
     logits, weights = model(source, chosen[places])

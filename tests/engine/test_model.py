@@ -68,9 +68,9 @@ def test_every_step_equals_the_plain_models(
     engine, plain = EngineModel(model, precision), StepwiseModel(model, chosen)
     if chosen is None:
         check_steps(engine, plain, 50, tolerance)
-        assert engine.restricted(CHOSEN).output_map.outputs == len(CHOSEN)
+        assert engine.restrict(CHOSEN).output_map.outputs == len(CHOSEN)
     else:
-        check_steps(engine.restricted(chosen), plain, len(chosen), tolerance)
+        check_steps(engine.restrict(chosen), plain, len(chosen), tolerance)
         assert "output_map" not in vars(engine), "the whole output layer was packed"
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from convs2s.score.corpus_scores import bleu, chrf
-from convs2s.score.tables import example_table, length_table, spread, tab_separated
+from convs2s.score.tables import example_table, join_cells, length_table, spread
 
 
 def test_scores_by_length_are_those_of_the_sentences_in_the_class() -> None:
@@ -28,6 +28,6 @@ def test_examples_are_spread_over_the_whole_test_set() -> None:
 def test_examples_are_lines_with_their_number_and_scores() -> None:
     """Lines count from 1, as in editors; a tab in a sentence adds no column, and quotes stay as they are."""
     table = example_table([1], ["s0", 'say "a\tb"'], ["no", "ja ja ja ja\r"], ["ja", "ja ja ja ja"])
-    header, row = tab_separated(table)
+    header, row = join_cells(table)
     assert header == "line\tsource\thypothesis\treference\tbleu\tchrf"
     assert row.split("\t") == ["2", 'say "a b"', "ja ja ja ja ", "ja ja ja ja", "100.0", "100.0"]

@@ -14,7 +14,7 @@ from dvc.repo import Repo
 from convs2s.config.load import load_params
 from pipelines.stages import __main__ as runner
 from pipelines.stages import _inputs, snapshot
-from pipelines.stages._inputs import unchanged
+from pipelines.stages._inputs import guard
 from pipelines.stages._lifetime import MARK
 from tests.pipeline import WITH_ENSEMBLE, bare_repository
 
@@ -69,7 +69,7 @@ def test_values_are_those_of_the_snapshot() -> None:
     edit("convs2s/other.py", "2", "3")()
     edit("convs2s/words.py", "\n", "  # a comment\n")()
     Path("params.yaml").write_text("filter: [")
-    with unchanged("filter", "filter", SNAPSHOT) as params:
+    with guard("filter", "filter", SNAPSHOT) as params:
         assert params == before
 
 
@@ -89,7 +89,7 @@ def test_a_stage_starts_only_if_all_that_counts_is_as_in_the_snapshot(
     """It would be recorded with what the snapshot says; another machine may have another library."""
     edit(name, old, new)()
     fails = pytest.raises(ValueError, match=f"^{changed} changed after this run had begun")
-    with fails, unchanged("filter", "filter", SNAPSHOT):
+    with fails, guard("filter", "filter", SNAPSHOT):
         pytest.fail("the stage has started")
 
 
@@ -119,14 +119,14 @@ def test_a_change_while_a_stage_runs_is_an_error_at_its_end(change: str) -> None
     name, act = CHANGES[change]
     with (
         pytest.raises(ValueError, match=f"^{name} changed while the stage ran"),
-        unchanged("filter", "filter", SNAPSHOT),
+        guard("filter", "filter", SNAPSHOT),
     ):
         act()
 
 
 def test_a_change_may_be_the_reason_for_an_error_of_the_stage() -> None:
     """The error gets a note that names the file."""
-    with pytest.raises(ValueError, match="unequal lines") as raised, unchanged("filter", "filter", SNAPSHOT):
+    with pytest.raises(ValueError, match="unequal lines") as raised, guard("filter", "filter", SNAPSHOT):
         edit("convs2s/words.py", "1", "2")()
         raise ValueError("unequal lines")
     [note] = raised.value.__notes__
@@ -146,7 +146,7 @@ def test_a_change_is_reported_at_once_and_only_once(
     """A training may go on for a week."""
     monkeypatch.setattr(_inputs, "SECONDS", 0.01)
     printed = ""
-    with contextlib.suppress(ValueError), unchanged("filter", "filter", SNAPSHOT):
+    with contextlib.suppress(ValueError), guard("filter", "filter", SNAPSHOT):
         edit(name, old, "99")()
         deadline = time.monotonic() + 10
         while not printed and time.monotonic() < deadline:

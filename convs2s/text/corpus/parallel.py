@@ -60,7 +60,7 @@ def map_chunks(
         function = make()
         results = ((len(chunk), function(chunk)) for chunk in everything)
     else:
-        results = pooled(make, everything, workers)
+        results = compute_in_processes(make, everything, workers)
     with ProgressBar(desc=title, unit=" lines", unit_scale=True) as progress:
         for size, result in results:
             progress.advance(size)
@@ -75,7 +75,7 @@ def with_progress(items: Iterable[Item], title: str, unit: str) -> Iterator[Item
             yield item
 
 
-def pooled(
+def compute_in_processes(
     make: Callable[[], Callable[[list[Item]], Result]], chunks: Iterable[list[Item]], workers: int
 ) -> Iterator[tuple[int, Result]]:
     """Yield each chunk's size and result in order, computed in other processes."""

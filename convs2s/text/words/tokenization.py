@@ -75,29 +75,29 @@ class Tokenizer:
 
     def words(self, line: str) -> list[str]:
         """Return the words of a corpus line, which may already be tokenized."""
-        return self._cased(line.split()) if self.params.corpus == "tokenized" else self.tokenize(line)
+        return self._recase(line.split()) if self.params.corpus == "tokenized" else self.tokenize(line)
 
     def tokenize(self, text: str) -> list[str]:
         """Return the words of raw text; none is empty or contains whitespace, line ends included."""
         if self.params.normalize_unicode:
             text = unicodedata.normalize("NFC", text)
         if self.params.tokenizer != "moses":
-            return self._cased(split_at_spaces(text) if self.params.tokenizer == "spaces" else text.split())
-        text = self._normalized(text)
+            return self._recase(split_at_spaces(text) if self.params.tokenizer == "spaces" else text.split())
+        text = self._normalize(text)
         tokenizer = self._tokenizer if "'" in text else self._without_apostrophes
         words: list[str] = tokenizer.tokenize(
             text, aggressive_dash_splits=self.params.aggressive_hyphens, escape=self.params.escape
         )
         if self.params.at_sign != "@":
             words = [word.replace("@", self.params.at_sign) for word in words]
-        return self._cased(words)
+        return self._recase(words)
 
     def detokenize(self, words: list[str]) -> str:
         """Join words into a sentence on one line, with case, escapes and at signs restored."""
-        text = self._joined(self.recased(words))
+        text = self._join(self.restore_case(words))
         return typographic(text, self.language) if self.params.typography else text
 
-    def recased(self, words: list[str]) -> list[str]:
+    def restore_case(self, words: list[str]) -> list[str]:
         """Return a translation's words, with capitals at sentence starts if `truecase` removed them."""
         return detruecase(words, self.language) if self.params.truecase else words
 
@@ -106,12 +106,12 @@ class Tokenizer:
 
         Unicode is normalized as in translations, because scores compare characters.
         """
-        text = self._joined(line.split()) if self.params.corpus == "tokenized" else line
+        text = self._join(line.split()) if self.params.corpus == "tokenized" else line
         if self.params.normalize_unicode:
             text = unicodedata.normalize("NFC", text)
         return lower(text, self.language) if self.params.lowercase else text
 
-    def _normalized(self, text: str) -> str:
+    def _normalize(self, text: str) -> str:
         if self.params.normalize_punctuation:
             text = self._normalizer.normalize(text)
         if self.language == "ro" and self.params.normalize_romanian:
@@ -120,12 +120,12 @@ class Tokenizer:
             text = without_diacritics(text)
         return text.translate(self._spaces) if self.params.remove_nonprinting else text
 
-    def _cased(self, words: list[str]) -> list[str]:
+    def _recase(self, words: list[str]) -> list[str]:
         if self.params.lowercase:
             return [lower(word, self.language) for word in words]
         return words if self.truecaser is None else self.truecaser.truecase(words)
 
-    def _joined(self, words: list[str]) -> str:
+    def _join(self, words: list[str]) -> str:
         if self.params.tokenizer != "moses":
             text = " ".join(words)
             return text.translate(SPACES_OF_MARKS) if self.params.tokenizer == "spaces" else text

@@ -137,7 +137,7 @@ def test_case_is_removed_from_words_and_restored_in_translations() -> None:
     truecaser = Truecaser({"the": 2, "Paris": 1})
     assert Tokenizer("en", params, truecaser).tokenize("The cat. Paris.") == ["the", "cat", ".", "Paris", "."]
     assert Tokenizer("en", params).tokenize("The cat.") == ["The", "cat", "."]
-    assert Tokenizer("en", params).recased(["the", "cat", "."]) == ["The", "cat", "."]
+    assert Tokenizer("en", params).restore_case(["the", "cat", "."]) == ["The", "cat", "."]
     assert Tokenizer("en", params).detokenize(["the", "cat", ".", "it", "!"]) == "The cat. It!"
     assert Tokenizer("en", flags(), truecaser).tokenize("The cat.") == ["The", "cat", "."]
-    assert Tokenizer("en", flags()).recased(["the"]) == ["the"]
+    assert Tokenizer("en", flags()).restore_case(["the"]) == ["the"]
