@@ -111,9 +111,7 @@ def translate(job: Job, batch: Batch) -> list[Translated]:
     return [(words, hypotheses[0]) for words, hypotheses in zip(batch, found, strict=True)]
 
 
-def time_all(
-    job: Job, setting: Setting, batches: Sequence[Batch]
-) -> tuple[float, list[list[Translated]]]:
+def time_all(job: Job, setting: Setting, batches: Sequence[Batch]) -> tuple[float, list[list[Translated]]]:
     """Translate all batches; return the seconds, and the translations of each."""
     torch.set_num_threads(setting.threads)
     translate(job, batches[-1])

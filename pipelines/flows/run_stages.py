@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 from filelock import FileLock, Timeout
 from prefect import get_client, get_run_logger, runtime, task
 from prefect.cache_policies import NO_CACHE
@@ -24,6 +25,7 @@ from pipelines.flows.dvc_stage import GuardedRunner, StageEnded, StageFailed, St
 from pipelines.flows.form import RunParams
 from pipelines.flows.graph import Stage, check_names, up_to_date
 from pipelines.flows.resources import Leases, choose_gpus
+from pipelines.flows.workspace import ROOT
 from pipelines.repair import repair
 
 PAUSE = 2.0  # seconds between checks whether the run should continue
@@ -33,7 +35,15 @@ THREADS: Any = ThreadPoolTaskRunner(max_workers=256)
 
 @contextlib.contextmanager
 def claim(root: Path) -> Iterator[None]:
-    """Lock a workspace for one flow run, and set damaged files of DVC aside; a ValueError if it is taken."""
+    """Lock a workspace for one flow run, and set damaged files of DVC aside.
+
+    Raises a ValueError if it is taken, or the worker was started in another clone than this code's.
+    """
+    if "PREFECT__FLOW_RUN_ID" in os.environ and (place := Path(psutil.Process(os.getppid()).cwd())) != ROOT:
+        raise ValueError(
+            f"the worker of this run was started in {place}, but its Python environment has the code of "
+            f"{ROOT}. Start it with: python -m pipelines.flows.machine worker POOL"
+        )
     try:
         with FileLock(root / ".dvc" / "tmp" / "flow.lock", timeout=0):
             for sentence in repair(root):

@@ -1,12 +1,14 @@
 """The workspace of a flow: when it refuses to start, and copies with other parameters."""
 
+import os
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from convs2s.config.load import load_params
-from pipelines.flows import experiment
+from pipelines.flows import experiment, run_stages
 from pipelines.flows.form import ValueParams
 from pipelines.flows.run_stages import claim
 from tests.flows import toy
@@ -23,6 +25,18 @@ def test_a_workspace_is_locked_by_one_run(repo: Path) -> None:
         pytest.fail("both have claimed it")
     with claim(repo):
         pass
+
+
+def test_a_worker_of_another_clone_is_refused(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its Python environment would otherwise decide whose pipeline runs."""
+    monkeypatch.setenv("PREFECT__FLOW_RUN_ID", "1")
+    monkeypatch.setattr(run_stages, "ROOT", Path(psutil.Process(os.getppid()).cwd()))
+    with claim(repo):
+        pass
+    monkeypatch.setattr(run_stages, "ROOT", Path("/another/clone"))
+    refused = pytest.raises(ValueError, match=r"^the worker of this run was started in .* of /another/clone")
+    with refused, claim(repo):
+        pytest.fail("the run has started")
 
 
 def test_a_copy_is_the_workspace_with_other_values(repo: Path) -> None:
