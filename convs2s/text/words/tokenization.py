@@ -13,6 +13,8 @@ from convs2s.text.words.truecasing import Truecaser, detruecase, read_truecaser
 
 NUMBER = re.compile(r"[0-9]+")
 LINE_END = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+UNUSUAL = re.compile(r"[^\w ,.?!'-]|[_ºª]|  |''")
+"""What text contains if a rule for punctuation can change it; sacremoses tries 45 rules on any text."""
 OTHER_SPACES = {n: 0xF0000 + n for n in range(0x3001) if chr(n).isspace() and chr(n) != " "}
 """Spaces that raw text keeps, such as no-break spaces, and the private-use characters that mark them."""
 SPACES_OF_MARKS = {mark: n for n, mark in OTHER_SPACES.items()} | {0xF0000 + ord(" "): " "}
@@ -113,7 +115,7 @@ class Tokenizer:
 
     def _normalize(self, text: str) -> str:
         if self.params.normalize_punctuation:
-            text = self._normalizer.normalize(text)
+            text = self._normalizer.normalize(text) if UNUSUAL.search(text) else text.strip()
         if self.language == "ro" and self.params.normalize_romanian:
             text = comma_below(text)
         if self.language == "ro" and self.params.remove_diacritics:

@@ -1,12 +1,13 @@
 """Tokenization gives the same words as Moses, for any text."""
 
 import unicodedata
+from itertools import product
 
 import pytest
-from sacremoses import MosesTokenizer
+from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
 from convs2s.config.tokenize import TokenizeParams
-from convs2s.text.words.tokenization import Tokenizer
+from convs2s.text.words.tokenization import UNUSUAL, Tokenizer
 from convs2s.text.words.truecasing import Truecaser
 from tests.decode.parrot import TOKENIZE
 
@@ -120,6 +121,16 @@ def test_any_text_gives_one_line(tokenizer: str, clean: bool, language: str) -> 
 def test_czech_numbers_are_joined_only_around_their_own_point(words: str, text: str) -> None:
     """Moses does the same; sacremoses joins all numbers if the sentence ends in a number and a full stop."""
     assert Tokenizer("cs", flags()).detokenize(words.split()) == text
+
+
+@pytest.mark.parametrize("language", ["en", "de", "fr", "it", "cs", "es", "ro", "zh"])
+def test_rules_for_punctuation_change_only_unusual_text(language: str) -> None:
+    """sacremoses itself is asked about text without signs that its rules look for."""
+    normalizer = MosesPunctNormalizer(language, perl_parity=True)
+    texts = map("".join, product([" ", ",", ".", "?", "!", "'", "-", "a", "1", "ß"], repeat=4))
+    usual = [text for text in texts if not UNUSUAL.search(text)]
+    assert len(usual) > 5000
+    assert [normalizer.normalize(text) for text in usual] == [text.strip() for text in usual]
 
 
 @pytest.mark.parametrize("language", ["en", "fr", "it", "de"])
