@@ -11,7 +11,6 @@ import argparse
 import contextlib
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -24,7 +23,8 @@ from pathlib import Path
 from tqdm import tqdm
 
 from benchmarks.corpus import sample
-from convs2s.text.corpus.files import write_folder
+from convs2s.config.load import load_params
+from convs2s.text.corpus.files import write_folder, write_json
 
 ROOT = Path(__file__).resolve().parent.parent
 VALID_PAIRS = 1000
@@ -81,7 +81,9 @@ def parse() -> argparse.Namespace:
 
 def measure_all(folder: Path, pairs: int, params: Path, last: str) -> Iterator[tuple[str, Cost]]:
     """Run the stages in order on a corpus of this many pairs; yield each with its cost."""
-    shutil.copy(params, folder / "params.yaml")
+    content = load_params(params).model_dump(mode="json")
+    content["replace"]["enabled"] = True  # otherwise nothing would be aligned
+    write_json(folder / "params.yaml", content)
     write_folder(folder / "data/raw/train", sample(pairs, seed=1))
     write_folder(folder / "data/tokenized/valid", sample(VALID_PAIRS, seed=2))
     for stage, paths in STAGES.items():
