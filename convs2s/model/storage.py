@@ -12,7 +12,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from convs2s.config.model import ModelParams
-from convs2s.model.description import check_files, read_description, seal
+from convs2s.model.description import DESCRIPTION, WEIGHTS, check_files, read_description, seal
 from convs2s.model.initialization import fold_weight_norm, folded_weights
 from convs2s.model.seq2seq import Seq2Seq
 
@@ -39,14 +39,14 @@ def save_model(
     """Write the weights, with weight norm folded in, and a model.json to rebuild the model, with digests."""
     folder.mkdir(parents=True, exist_ok=True)
     weights = {name: tensor.cpu().float() for name, tensor in folded_weights(model).items()}
-    write_tensors(folder / "weights.safetensors", weights)
+    write_tensors(folder / WEIGHTS, weights)
     description = {
         "architecture": params.model_dump(),
         "source_size": source_size,
         "target_size": target_size,
         "padding_id": padding_id,
     }
-    (folder / "model.json").write_text(json.dumps(description), encoding="utf-8")
+    (folder / DESCRIPTION).write_text(json.dumps(description), encoding="utf-8")
     seal(folder)
 
 
@@ -58,25 +58,24 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> Seq2Seq:
         ValueError: if a file is damaged or has changed since it was written, or weights and model.json do not
             match; the message lists the differences.
     """
-    for name in ("model.json", "weights.safetensors"):
+    for name in (DESCRIPTION, WEIGHTS):
         if not (folder / name).is_file():
             raise FileNotFoundError(
                 f"{folder / name} does not exist. Expected a model folder with model.json and "
                 "weights.safetensors, as written by the stages train and package."
             )
     description = read_description(folder)
-    check_files(folder, description.files, ["weights.safetensors"])
+    check_files(folder, description.files, [WEIGHTS])
     try:
-        weights = load_file(folder / "weights.safetensors")
+        weights = load_file(folder / WEIGHTS)
     except (SafetensorError, OSError) as error:
         raise ValueError(
-            f"{folder / 'weights.safetensors'} is damaged or not a safetensors file: {error}. "
-            "Train or fetch it again."
+            f"{folder / WEIGHTS} is damaged or not a safetensors file: {error}. Train or fetch it again."
         ) from error
     model = build_unfilled(
         description.architecture, description.source_size, description.target_size, description.padding_id
     )
-    check_fit(model, weights, folder / "weights.safetensors")
+    check_fit(model, weights, folder / WEIGHTS)
     model.load_state_dict(weights, assign=True)
     return model.to(device).eval().requires_grad_(False)
 

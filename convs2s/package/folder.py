@@ -10,13 +10,13 @@ from pydantic import BaseModel
 from convs2s.config.faults import validate
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateParams
-from convs2s.model.description import CARD, WEIGHTS, check_files, read_description, seal
+from convs2s.model.description import CARD, DESCRIPTION, WEIGHTS, check_files, read_description, seal
 from convs2s.text.alignment.candidates import has_candidates
 from convs2s.text.corpus.files import atomic_path, read_json, write_json
 from convs2s.text.words.tokenization import Tokenizer, load_tokenizer
 
 REQUIRED = (
-    "model.json", "weights.safetensors", "source.tsv", "target.tsv", "segmentation.json",
+    DESCRIPTION, WEIGHTS, "source.tsv", "target.tsv", "segmentation.json",
     "tokenizer.json", "translate.json", "dictionary.tsv",
 )  # fmt: skip
 
@@ -74,7 +74,7 @@ def write_package(
     """
     check_files(model, read_description(model).files, [WEIGHTS])  # otherwise damage would be sealed in
     vocabularies = vocabulary.glob("[!.]*")  # not the unfinished files of a killed DVC
-    files = [model / "model.json", model / WEIGHTS, dictionary, *vocabularies]
+    files = [model / DESCRIPTION, model / WEIGHTS, dictionary, *vocabularies]
     if candidates is not None and has_candidates(candidates):
         files.append(candidates)
     with atomic_path(folder) as temporary:

@@ -13,6 +13,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from safetensors import safe_open
 
+from convs2s.model.description import DESCRIPTION, WEIGHTS
 from convs2s.model.glu_block import receptive_field
 from convs2s.text.corpus.files import read_json
 from convs2s.text.languages import name
@@ -81,8 +82,8 @@ def describe_model(model: Path, segmentation: str) -> dict[str, str]:
 
     The segmentation is bpe, word or sentencepiece.
     """
-    description = read_json(model / "model.json")
-    with safe_open(model / "weights.safetensors", framework="numpy") as weights:
+    description = read_json(model / DESCRIPTION)
+    with safe_open(model / WEIGHTS, framework="numpy") as weights:
         shapes = [weights.get_slice(name).get_shape() for name in weights.keys()]  # noqa: SIM118  # no dict
     architecture = description["architecture"]
     encoder, decoder = (

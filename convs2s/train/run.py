@@ -11,7 +11,7 @@ from pathlib import Path
 from convs2s.config.model import ModelParams
 from convs2s.config.train import TrainParams
 from convs2s.messages import TRAINING_MEMORY, report_errors
-from convs2s.model.description import digest_of_file
+from convs2s.model.description import WEIGHTS, digest_of_file
 from convs2s.model.storage import save_model
 from convs2s.text.corpus.files import atomic_path
 from convs2s.text.vocabulary.vocabulary import PAD
@@ -113,7 +113,7 @@ def work_as_one(
         export(training, model_params, folder.best(training.state), work / "curves", out)
         reason = training.annealing.ends(training.state.perplexities)
         print(f"Training ended: {reason}.", file=sys.stderr)
-        name = digest_of_file(out / "model" / "weights.safetensors")
+        name = digest_of_file(out / "model" / WEIGHTS)
         meter.finish(training.state.updates, work / "costs" / f"{name}.json")
         folder.mark_ended()
 
