@@ -62,7 +62,7 @@ def test_a_preset_replaces_params_yaml() -> None:
 
 
 def test_a_run_is_named_after_what_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that runs can be told apart."""
+    """Its name must distinguish a run from the others in the UI."""
     asked = {"preset": "tatoeba-en-de", "seeds": [1, 2], "beam_size": 7}
     context = SimpleNamespace(flow_run=SimpleNamespace(parameters={"params": asked}))
     monkeypatch.setattr("pipelines.flows.reproduce.runtime", context)

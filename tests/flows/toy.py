@@ -20,8 +20,8 @@ ROOT = Path(__file__).parent.parent.parent
 # Plays a stage: behaves as behave.json says, notes when it ran, and keeps a checkpoint while it works.
 PLAYER = """
 import hashlib, json, os, pathlib, sys, time
-name, told = os.environ["DVC_STAGE"], pathlib.Path("behave.json")
-behave = json.loads(told.read_text()).get(name, {}) if told.exists() else {}
+name, behaviors = os.environ["DVC_STAGE"], pathlib.Path("behave.json")
+behave = json.loads(behaviors.read_text()).get(name, {}) if behaviors.exists() else {}
 work = pathlib.Path("data/checkpoints") / name
 work.mkdir(parents=True, exist_ok=True)
 resumed = len([path for path in work.iterdir() if path.name.isdigit()])
