@@ -17,4 +17,8 @@ def __getattr__(name: str) -> Any:
         from convs2s.package.translator import load  # noqa: PLC0415
 
         return load
+    if name == "__version__":
+        from importlib.metadata import version  # noqa: PLC0415
+
+        return version("convs2s")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-from importlib.metadata import version
 from unittest import mock
 
 import pytest
@@ -38,7 +37,7 @@ def test_help_names_every_command_and_loads_nothing_large(capsys: pytest.Capture
     assert capsys.readouterr().err in done.stdout
     with pytest.raises(SystemExit):
         main(["--version"])
-    assert capsys.readouterr().out == f"convs2s {version('convs2s')}\n"
+    assert capsys.readouterr().out == f"convs2s {convs2s.__version__}\n"
 
 
 @pytest.mark.parametrize("name", commands())

@@ -77,6 +77,8 @@ def check(options: argparse.Namespace) -> None:
         raise ValueError(f"serve needs {', '.join(missing)}. Install it: pip install 'convs2s[serve]'.")
     limits = "max_characters", "max_lines", "max_waiting", "max_waiting_per_client", "batch_lines"
     check_positive(options, *limits, "threads")
+    if not 0 <= options.port <= 65535:
+        raise ValueError(f"--port: expected a number from 0 to 65535, found {options.port}.")
     if options.host not in LOOPBACK and not options.api_key_file:
         print(
             f"convs2s: warning: anyone who can reach {options.host} can use this server; require keys with "

@@ -1,6 +1,7 @@
 """`convs2s translate`: lines of text -> lines of text, with a model folder."""
 
 import argparse
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -172,14 +173,22 @@ def load_translator(options: argparse.Namespace) -> "Translator":
 
         if options.threads is not None:
             torch.set_num_threads(options.threads)
-        return load(
-            options.model,
-            options.device,
-            replace=options.replace,
-            candidates=options.candidates,
-            processes=options.processes,
-            **changes,
-        )
+        try:
+            return load(
+                options.model,
+                options.device,
+                replace=options.replace,
+                candidates=options.candidates,
+                processes=options.processes,
+                **changes,
+            )
+        except ValueError as error:
+            claim, _, faults = str(error).partition("translate:\n")  # from `load`, of the keys in `changes`
+            if claim or not faults:
+                raise
+            for name in SEARCH:
+                faults = re.sub(rf"\b{name}\b", "--" + name.replace("_", "-"), faults)
+            raise ValueError(faults) from error
 
 
 def answer(

@@ -1,6 +1,6 @@
 """Text in, text out: one line in, one line out, for any input."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
@@ -159,8 +159,15 @@ class Translator:
 
 
 def list_texts(texts: str | Sequence[str]) -> list[str]:
-    """Return texts as a list; a lone surrogate, which is not a character, becomes a question mark."""
-    several = [texts] if isinstance(texts, str) else texts
+    """Return texts as a list; a lone surrogate, which is not a character, becomes a question mark.
+
+    Raises:
+        TypeError: if one of them is not a string.
+    """
+    several = [texts] if isinstance(texts, str) or not isinstance(texts, Iterable) else list(texts)
+    for text in several:
+        if not isinstance(text, str):
+            raise TypeError(f"expected a text or a list of texts, found {text!r}.")
     return [text.encode("utf-8", "replace").decode("utf-8") for text in several]
 
 

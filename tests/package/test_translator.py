@@ -149,6 +149,13 @@ def test_what_cannot_be_loaded_is_named(tmp_path: Path, options: dict[str, Any],
         load(**{"device": "cpu", **options, "folders": [tmp_path / name / "package" for name in names]})
 
 
+@pytest.mark.parametrize("texts", [5, None, b"ein", ["ein", 5]])
+def test_what_is_not_text_is_named(tmp_path: Path, texts: Any) -> None:
+    """A column of numbers, or the missing values among texts, are an easy mistake with tables."""
+    with pytest.raises(TypeError, match=r"expected a text or a list of texts, found (5|None|101)\."):
+        parrot(tmp_path).translate(texts)
+
+
 @pytest.mark.parametrize("call", ["translate", "translate_n_best", "score"])
 def test_prefixes_and_given_translations_belong_to_texts(tmp_path: Path, call: str) -> None:
     """Their numbers must match, or texts would be paired with the wrong ones."""

@@ -26,10 +26,14 @@ def find_browser() -> str | None:
 
 
 class Page:
-    """A browser page."""
+    """A browser page.
+
+    Attributes:
+        errors: messages of its console, once `Log.enable` was sent.
+    """
 
     def __init__(self, connection: Connection) -> None:
-        self.connection, self.number = connection, 0
+        self.connection, self.number, self.errors = connection, 0, list[str]()
 
     def send(self, method: str, **params: Any) -> dict[str, Any]:
         """Send a command; return its result."""
@@ -37,6 +41,9 @@ class Page:
         self.connection.send(json.dumps({"id": self.number, "method": method, "params": params}))
         while True:
             answer = json.loads(self.connection.recv(30))
+            entry = answer.get("params", {}).get("entry", {})
+            if entry.get("level") == "error":
+                self.errors.append(entry["text"])
             if answer.get("id") == self.number:
                 return dict(answer["result"])
 

@@ -23,6 +23,7 @@ def page(server: str, tmp_path: Path) -> Iterator[Page]:
         page.open(server)
         page.wait_for("document.querySelectorAll('#pair option').length === 2")
         yield page
+        assert [error for error in page.errors if "400 (Bad Request)" not in error] == []
 
 
 def read(page: Page, selector: str) -> str:
