@@ -3,9 +3,10 @@
 import argparse
 import re
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from convs2s.commands.shared import add_command, add_processor, check_positive, pause_garbage_collection
 from convs2s.commands.translate_files import SecondFile, chunks, open_input, open_output, show_progress
@@ -76,6 +77,11 @@ def add_forms(command: argparse.ArgumentParser) -> None:
         "TAB and its number of tokens, both including EOS (default: translate)"
     )
     add("--score", type=Path, metavar="FILE", help=text)
+    text = (
+        "also write FILE: line i links words of line i with words of its translation, by attention, as pairs "
+        "SOURCE-TARGET; words are the tokenizer's, counted from 0"
+    )
+    add("--alignment", type=Path, metavar="FILE", help=text)
 
 
 def add_sampling(command: argparse.ArgumentParser) -> None:
@@ -113,12 +119,15 @@ def run(options: argparse.Namespace) -> None:
     with (
         open_input(options.input) as source,
         open_output(options.output) as out,
+        nullcontext()
+        if options.alignment is None
+        else open_output(options.alignment, "--alignment") as links,
         show_progress(source, options.output) as on_done,
     ):
         number = 0
         for texts in chunks(options.input, source, translator.words.params.batch_sentences):
             paired = None if second is None else second.take(len(texts))
-            for line in answer(translator, texts, number, paired, sampling, options, on_done):
+            for line in answer(translator, texts, number, paired, sampling, options, on_done, links):
                 out.write(line.encode("utf-8") + b"\n")
             out.flush()
             number += len(texts)
@@ -133,7 +142,7 @@ def check(options: argparse.Namespace) -> None:
         (options.processes > 1, ("threads",), "with --processes"),
         (not options.sample, ("temperature", "top_k", "seed"), "without --sample"),
         (options.sample, ("beam_size",), "with --sample"),
-        (options.score, ("n_best", "scores", "prefix", "sample", "beam_size"), "with --score"),
+        (options.score, ("n_best", "scores", "prefix", "sample", "beam_size", "alignment"), "with --score"),
     ):
         given = [name for name in names if not any(getattr(options, name) is no for no in (None, False))]
         if applies and given:
@@ -199,11 +208,13 @@ def answer(
     sampling: "Sampling | None",
     options: argparse.Namespace,
     on_done: Callable[[int], object],
+    links: IO[bytes] | None,
 ) -> Iterator[str]:
     """Yield the output lines for some texts, the first of which is line `number` of the input.
 
     A text has its translation, after its score if requested; or a line per hypothesis, in the n-best format
     of Moses and Marian; or the log-likelihood and number of tokens of its line in the second file, `paired`.
+    The links of each best translation go to `links`.
     """
     if options.score and paired is not None:
         for given in translator.score(texts, paired, on_done):
@@ -212,6 +223,9 @@ def answer(
     sampling = sampling and replace(sampling, first=number)
     found = translator.translate_n_best(texts, prefixes=paired, sampling=sampling, on_done=on_done)
     for sentence, ranked in enumerate(found, start=number):
+        if links is not None:
+            pairs = (f"{source}-{target}" for source, target in translator.align(ranked[0]))
+            links.write(" ".join(pairs).encode() + b"\n")
         if options.n_best:
             yield from (f"{sentence} ||| {one.text} ||| {one.score:.4f}" for one in ranked)
         elif options.scores:

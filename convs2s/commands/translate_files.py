@@ -164,13 +164,13 @@ def check_file(option: str, path: Path, otherwise: str = "") -> None:
 
 
 @contextmanager
-def open_output(path: Path | None) -> Iterator[IO[bytes]]:
+def open_output(path: Path | None, option: str = "--output") -> Iterator[IO[bytes]]:
     """Open a file that appears only once complete, or take standard output; refuse a folder."""
     if path is None:
         yield sys.stdout.buffer
         return
     if path.is_dir():
-        raise IsADirectoryError(f"--output {path} is a folder. Expected a file, such as {path / 'out.txt'}.")
+        raise IsADirectoryError(f"{option} {path} is a folder. Expected a file, such as {path / 'out.txt'}.")
     with atomic_path(path) as temporary, temporary.open("wb") as stream:
         yield stream
 

@@ -36,6 +36,7 @@ class Translation:
         words: the words that make up the text.
         replacements: the words that were unknown and have been replaced.
         attention: if requested, for the best translation of each text only; its labels are tokens.
+        sources: for each token, the index of the source word attended to most, -1 if there is none.
     """
 
     text: str
@@ -45,6 +46,7 @@ class Translation:
     words: list[str]
     replacements: list[Replacement]
     attention: Attention | None
+    sources: list[int]
 
 
 class Translator:
@@ -143,6 +145,16 @@ class Translator:
         check_number(sources, targets, "translations")
         return score_given(self.words, sources, targets, on_done)
 
+    def align(self, translation: Translation) -> list[tuple[int, int]]:
+        """Return the links of a translation: sorted pairs of a source and a target word, both from 0.
+
+        Each token links its word to the source word that it attended to most, on average over layers. Words
+        are those of the tokenizer: `self.source.tokenize(text)` and `translation.words`.
+        """
+        owners = self.words.target.word_of_entry(translation.tokens[:-1])
+        pairs = zip(translation.sources, owners, strict=False)  # EOS has a source but no word
+        return sorted({(source, target) for source, target in pairs if min(source, target) >= 0})
+
     def _finish(self, source: Sequence[str], hypothesis: Hypothesis) -> Translation:
         words, replacements = hypothesis.words, list[Replacement]()
         if self.dictionary is not None:
@@ -155,6 +167,7 @@ class Translator:
             words=words,
             replacements=replacements,
             attention=hypothesis.attention,
+            sources=hypothesis.sources,
         )
 
 

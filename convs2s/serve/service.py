@@ -15,7 +15,7 @@ from convs2s.serve.middleware import Metrics
 from convs2s.serve.pairs import Pair, Pairs
 from convs2s.serve.requests import Limits, Refusal, TextRequest
 
-EMPTY = Translation("", 0.0, 0.0, [], [], [], None)
+EMPTY = Translation("", 0.0, 0.0, [], [], [], None, [])
 
 
 @dataclass(frozen=True)

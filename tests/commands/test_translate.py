@@ -56,6 +56,20 @@ def test_an_n_best_list_has_the_format_of_moses(package: Path, tmp_path: Path) -
     assert [text, score] == rows[0][1:]
 
 
+def test_links_of_words_are_written_in_the_format_of_pharaoh(package: Path, tmp_path: Path) -> None:
+    """A line of pairs for each line of the input, in order; the translations stay the same."""
+    texts, prefixes = ["ein Haus.", "", "und ein Hund"], ["Maus eins", "", "Haus"]
+    (tmp_path / "prefixes.txt").write_text("\n".join([*prefixes, ""]), encoding="utf-8")
+    options = ("--model", str(package), "--prefix", str(tmp_path / "prefixes.txt"))
+    plain = run(tmp_path, "\n".join(texts), *options)
+    assert run(tmp_path, "\n".join(texts), *options, "--alignment", str(tmp_path / "links.txt")) == plain
+    translator = convs2s.load(package, "cpu")
+    found = translator.translate_n_best(texts, prefixes=prefixes)
+    expected = [" ".join(f"{i}-{j}" for i, j in translator.align(best)) for [best] in found]
+    assert (tmp_path / "links.txt").read_text(encoding="utf-8").split("\n") == [*expected, ""]
+    assert expected[0] and expected[2] and not expected[1]
+
+
 def test_a_length_limit_reaches_the_search(tmp_path: Path) -> None:
     """A model that would never stop ends at the option's limit, not its folder's; tokens lower the score."""
     limits: dict[str, object] = {"min_length": 20, "max_length_ratio": 0.0, "max_length_extra": 20}
@@ -113,6 +127,7 @@ def test_text_that_is_not_utf8_is_named_by_line(
         (["--n-best", "3"], "error: expected --n-best of at most --beam-size, 2, found 3"),
         (["--device", "cuda:99"], "error: device 'cuda:99' does not exist"),
         (["--output", "tests"], "error: --output tests is a folder. Expected a file, such as tests/out.txt."),
+        (["--alignment", "tests"], "error: --alignment tests is a folder. Expected a file"),
         (["--input", "missing.txt"], "error: --input missing.txt does not exist. Expected UTF-8 text"),
         (["--score", "tests"], "error: --score tests is a folder. Expected UTF-8 text"),
         (["--threads", "0"], "error: --threads: expected 1 or more, found 0."),
@@ -120,6 +135,7 @@ def test_text_that_is_not_utf8_is_named_by_line(
         (["--seed", "0"], "error: --seed without --sample would do nothing. Leave out one or the other."),
         (["--sample", "--beam-size", "2"], "error: --beam-size with --sample would do nothing"),
         (["--score", "README.md", "--scores"], "error: --scores with --score would do nothing"),
+        (["--score", "README.md", "--alignment", "a"], "error: --alignment with --score would do nothing"),
         (["--sample", "--temperature", "0"], "error: sampling: temperature: "),
     ],
 )

@@ -88,6 +88,23 @@ def test_translations_come_with_score_tokens_and_attention(tmp_path: Path) -> No
     assert parrot(tmp_path).translate_n_best(["ein Hund"])[0][0].attention is None
 
 
+def test_words_are_linked_by_attention(tmp_path: Path) -> None:
+    """The parrot attends to the word that it repeats; where EOS gets more, the best word counts (T34).
+
+    Pieces link the words that they are part of.
+    """
+    translator = parrot(tmp_path)
+    [[best, _], [empty]] = translator.translate_n_best(["Das ist ein Haus.", ""])
+    assert translator.align(best) == [(i, i) for i in range(5)]
+    assert translator.align(empty) == []
+    real = load(write_small_package(tmp_path), "cpu")
+    [[of_pieces]] = real.translate_n_best(["ein Haus Maus"], prefixes=["Maus eins"])
+    assert len(of_pieces.tokens) > len(of_pieces.words) + 1
+    linked = real.align(of_pieces)
+    assert {target for _, target in linked} == set(range(len(of_pieces.words)))
+    assert {source for source, _ in linked} <= {0, 1, 2}
+
+
 @pytest.mark.filterwarnings("ignore:A sentence has")
 def test_one_line_in_gives_one_line_out(tmp_path: Path) -> None:
     """For any input; long lines are split. A real model has pieces of unknown characters."""

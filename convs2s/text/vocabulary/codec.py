@@ -72,6 +72,15 @@ class Codec:
         pieces = [self.vocabulary.entry(int(id_)) for id_ in ids if id_ not in (EOS, PAD)]
         return pieces if self._segmentation is None else self._segmentation.words(pieces)
 
+    def word_of_entry(self, entries: list[str]) -> list[int]:
+        """Return, for each entry of a sentence, the index of its word; -1 for a mere mark."""
+        if self._segmentation is None:
+            return list(range(len(entries)))
+        spelled = self._segmentation.words
+        return [
+            len(spelled(entries[: i + 1])) - 1 if spelled([entry]) else -1 for i, entry in enumerate(entries)
+        ]
+
     def _word(self, word: str) -> tuple[list[str], list[int]]:
         """Return a word's pieces and ids; segmentation sees one word at a time, so both can be cached."""
         known = self._cache.get(word)

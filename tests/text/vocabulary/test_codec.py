@@ -51,6 +51,12 @@ def test_pieces_of_the_other_side_are_split_into_entries(joint_folder: Path) -> 
     assert codec.decode(ids) == ["ne<unk>este"]
 
 
+def owners_of_pieces(codec: Codec, words: list[str]) -> list[int]:
+    """Return the word of each piece; -1 for a lone mark, which spells nothing."""
+    pairs = zip(codec.pieces(words), codec.word_of_piece(words), strict=True)
+    return [-1 if piece == "\u2581" else owner for piece, owner in pairs]
+
+
 @pytest.mark.parametrize(
     ("words", "decoded"),
     [
@@ -69,6 +75,7 @@ def test_unknown_characters_are_unknown_pieces(
     """Each such character is a piece; the word's end is kept, so the number of words does not change."""
     codec = Codec.load(joint_folder, "source")
     assert codec.decode(codec.encode(words)) == decoded
+    assert codec.word_of_entry(codec.pieces(words)) == owners_of_pieces(codec, words)
 
 
 def test_odd_sequences_of_pieces_are_read(joint_folder: Path) -> None:
@@ -87,7 +94,7 @@ def test_words_are_their_own_pieces(word_folder: Path) -> None:
     assert codec.encode(["low", "lower", "\u2581"]) == [4, UNK, UNK, EOS]
     assert codec.decode([4, UNK, 3, EOS]) == ["low", "<unk>", "newest"]
     assert codec.pieces(["low", "☃"]) == ["low", "☃"]
-    assert codec.word_of_piece(["low", "☃"]) == [0, 1]
+    assert codec.word_of_piece(["low", "☃"]) == codec.word_of_entry(["low", "☃"]) == [0, 1]
     assert len(Codec.load(word_folder, "target").vocabulary) == 4 + 3
 
 
@@ -168,6 +175,7 @@ def test_any_text_comes_back_from_sentencepiece(raw_folder: Path, side: str) -> 
         assert UNK not in ids
         assert codec.decode(ids) == words
         assert len(codec.word_of_piece(words)) == len(ids) - 1
+        assert codec.word_of_entry(codec.pieces(words)) == owners_of_pieces(codec, words)
     invalid = codec.vocabulary.ids(["<0xC3>", "<0x41>"])  # a model may write any bytes
     assert UNK not in invalid
     assert codec.decode(invalid) == ["\ufffdA"]
