@@ -40,12 +40,12 @@ repro: install
 	@python -m pipelines.report.scores
 	@python -m pipelines.report
 
-# data/report.html, a report on this run, or on several: make report RUNS=". HEAD~1 my-experiment"
+# data/report.html, or a comparison of several runs, data/comparison.html: make report RUNS=". HEAD~1 my-experiment"
 report: install
 	@python -m pipelines.report $(RUNS)
 
 # Scores of this commit and its experiments, and the parameters that differ. For the last 5 commits: make runs N=5
-# Of almost 200 columns, only differing parameters and BLEU and chrF2 of the mean and the ensemble are shown.
+# Of the many columns, only differing parameters and BLEU and chrF2 of the mean and the ensemble are shown.
 runs: install
 	@dvc exp show --num $(or $(N),1) --only-changed --keep '(mean|ensemble)\.(bleu|chrf)$$' \
 	    --drop '(?!Experiment|\w+\.\w+$$|validation_perplexity)|download\.|(std|mean|ensemble|removed)\.|\w+\.(pairs|\w+_words)$$'
@@ -56,7 +56,7 @@ flow: install
 
 # A table of the paper, with its rows in parallel: make sweep TABLE=table5 SET="train.seeds=[1,2,3]"
 sweep: install
-	@python -m pipelines.flows.machine sweep $(TABLE) $(SET)
+	@python -m pipelines.flows.machine sweep '$(TABLE)' $(SET)
 
 flow-stop: install
 	@python -m pipelines.flows.machine stop

@@ -24,6 +24,7 @@ from ruamel.yaml import YAML, RoundTripRepresenter
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import YAMLError
 
+from convs2s.config.faults import suggest
 from convs2s.config.load import flatten_values, parse_params, parse_yaml, read_text
 from convs2s.config.params import Params
 from convs2s.text.corpus.files import atomic_path
@@ -150,13 +151,13 @@ def apply_overrides(text: str, overrides: Overrides) -> tuple[str, Params]:
         *sections, last = [int(part) if part.isdigit() else part for part in name.split(".")]
         try:
             place = functools.reduce(operator.getitem, sections, content)
-            place[last]  # a new key would be a typo
-        except (KeyError, IndexError, TypeError) as error:
-            raise ValueError(
-                f"overrides: params.yaml has no {name} (found nothing under {error}). Expected an existing "
-                "dotted name, for example train.dropout."
-            ) from error
-        comment = place.ca.items.get(last)
+            if not isinstance(place, CommentedMap):  # the schema checks the keys of those
+                place[last]
+            comment = place.ca.items.get(last)
+        except (KeyError, IndexError, TypeError, AttributeError) as error:
+            section = str(sections[0])
+            hint = suggest(name, flatten_values(content)) if section in content else suggest(section, content)
+            raise ValueError(f"invalid overrides: params.yaml has no {name}; {hint}") from error
         if isinstance(place, CommentedMap) and comment and comment[3] is not None:  # of a list over lines
             comment = [*comment[:2], comment[2] or next(iter(comment[3]), None), None]
         replace(place, last, value, comment)
@@ -214,33 +215,39 @@ def list_differences(old: str, new: str) -> list[str]:
     ]
 
 
-def has_unsaved_edits(path: Path) -> bool:
-    """Return whether a file differs from both the last git commit and every preset as rendered."""
-    text = path.read_text(encoding="utf-8", errors="replace")
+def written_preset(text: str) -> tuple[str, str] | None:
+    """Return name and text of the preset that a params.yaml was written from; None if its header has none."""
+    found = re.match(r"# Preset ([\w-]+), written by: (.+)\. Edit it freely\.\n", text)
     try:
+        return (found[1], render(found[1], overrides=parse_command(found[2]))) if found else None
+    except (ValueError, argparse.ArgumentTypeError, YAMLError):  # no longer a preset
+        return None
+
+
+def is_committed(path: Path, text: str) -> bool:
+    """Return whether the last git commit has this text of a file."""
+    with contextlib.suppress(OSError):  # no git
         command = ["git", "show", f"HEAD:./{path.name}"]
         shown = subprocess.run(command, cwd=path.parent, capture_output=True, check=False)
-        if shown.returncode == 0 and shown.stdout.decode("utf-8", errors="replace") == text:
-            return False
-        found = re.match(r"# Preset ([\w-]+), written by: (.+)\. Edit it freely\.\n", text)
-        return found is None or text != render(found[1], overrides=parse_command(found[2]))
-    except (OSError, ValueError, argparse.ArgumentTypeError, YAMLError):  # no git; no longer a preset
-        return True
+        return shown.returncode == 0 and shown.stdout.decode("utf-8", errors="replace") == text
+    return False
 
 
 def write_preset(name: str, overrides: Overrides, out: Path, force: bool) -> None:
-    """Write a preset's file, with any overrides, and print which values change.
+    """Write a preset's file, with any overrides; first print which values of the old file were edited.
 
     Raises:
         ValueError: if there is no such preset or it is invalid; or, unless `force`, if edits of the file
             would be lost.
     """
     text = render(name, overrides=overrides)
-    if out.is_file():
-        changes = list_differences(out.read_text(encoding="utf-8", errors="replace"), text)
-        print(f"{out}: {len(changes)} value(s) differ from preset {name}")
+    old = out.read_text(encoding="utf-8", errors="replace") if out.is_file() else ""
+    origin, preset = written_preset(old) or (name, text)
+    if old and old != preset:
+        changes = list_differences(old, preset)
+        print(f"{out}: {len(changes)} value(s) differ from preset {origin}")
         print("".join(f"  {line}\n" for line in changes), end="")
-        if not force and has_unsaved_edits(out):
+        if not force and not is_committed(out, old):
             raise ValueError(
                 f"{out} has edits that are not in git, so it was not overwritten. Commit it (git add {out}; "
                 f"git commit), write another file (python -m pipelines.preset {name} --out FILE), or "

@@ -4,6 +4,7 @@ DVC makes all of them anew. It writes `.dvc/tmp/rwlock` and `dvc.lock` in place,
 or truncated, and every later command fails. `make install`, `make repro` and the flows do this first.
 """
 
+import argparse
 import contextlib
 import fnmatch
 import os
@@ -143,5 +144,9 @@ def is_truncated(text: str, section: str) -> bool:
 
 
 if __name__ == "__main__":
+    form = argparse.RawDescriptionHelpFormatter
+    argparse.ArgumentParser(
+        "python -m pipelines.repair", description=__doc__, formatter_class=form
+    ).parse_args()
     for repaired in repair(Path()):
         print(repaired, file=sys.stderr)

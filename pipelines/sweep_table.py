@@ -13,7 +13,7 @@ import pandas as pd
 from dvc.repo import Repo
 from pydantic import Field, model_validator
 
-from convs2s.config.faults import validate
+from convs2s.config.faults import suggest, validate
 from convs2s.config.load import parse_yaml
 from convs2s.config.model import ModelParams
 from convs2s.config.section import Positive, Section
@@ -111,8 +111,8 @@ def read_table(name: str, folder: Path = TABLES) -> Table:
     """Read NAME.yaml of a folder; raise FileNotFoundError, or ValueError if it is not a table."""
     path = folder / f"{name}.yaml"
     if not path.is_file():
-        known = ", ".join(list_tables(folder))
-        raise FileNotFoundError(f"{path} does not exist: expected the name of a file there: {known}")
+        hint = suggest(name, list_tables(folder))
+        raise FileNotFoundError(f"{folder}: expected a table, such as TABLE=table5, found {name!r}; {hint}")
     return validate(Table, parse_yaml(path.read_text(encoding="utf-8"), str(path)), f"{path} is invalid")
 
 

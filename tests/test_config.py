@@ -15,7 +15,7 @@ from pipelines.meanings import meanings, sections
 from tests.presets import MISSING, change_preset
 
 PRESET = "tatoeba-en-de"
-FILES = {"kind": "files", "source": "a", "target": "b", "tsv": None, "columns": None}
+FILES = {"kind": "files", "source": "a", "target": "b"}
 SELECTION = {"common": 500, "candidates": 100}
 
 

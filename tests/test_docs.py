@@ -22,7 +22,8 @@ PAGES = ["README.md", "SECURITY.md", *GUIDES, "data/own/README.md"]
 LINKED = [*PAGES, "docs/results.md", "CHANGELOG.md", "CONTRIBUTING.md"]
 PROGRAMS = ("make", "python", "convs2s", "dvc")
 UNDECLARED = tuple(
-    f"data/{name}" for name in ("own", "tatoeba", "sweeps", "checkpoints", "downloads", "report")
+    f"data/{name}"
+    for name in ("own", "tatoeba", "sweeps", "checkpoints", "downloads", "report", "comparison")
 )
 """Folders of data/ that are not outputs of a stage."""
 

@@ -87,6 +87,7 @@ def test_dvc_works_again(
     """DVC alone would fail every time, wait forever, or restore too few outputs."""
     damage(clone, name)
     monkeypatch.chdir(clone)
+    monkeypatch.setattr(sys, "argv", ["repair"])
     runpy.run_path(repair.__code__.co_filename, run_name="__main__")
     assert (f"was damaged; it is now in {clone / DAMAGED}." in capsys.readouterr().err) != ("rwlock" in name)
     repeats(clone)
@@ -168,3 +169,11 @@ def test_databases_are_private_wherever_the_clone_is(tmp_path: Path) -> None:
         assert stat.S_IMODE((clone / SITE).stat().st_mode) == 0o700
         assert Repo(str(clone)).site_cache_dir.startswith(str(clone / SITE))
         assert Config(str(clone / ".dvc"))["remote"]["lab"]["url"] == "/lab"
+
+
+def test_help_is_printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The troubleshooting page sends people to this command."""
+    monkeypatch.setattr(sys, "argv", ["repair", "--help"])
+    with pytest.raises(SystemExit):
+        runpy.run_path(repair.__code__.co_filename, run_name="__main__")
+    assert "Set aside DVC's own files" in capsys.readouterr().out

@@ -88,7 +88,7 @@ def test_an_error_in_a_table_names_its_file(tmp_path: Path, rows: str, message: 
     (tmp_path / "mine.yaml").write_text(f"rows: {rows}\n", encoding="utf-8")
     with pytest.raises(ValueError, match=rf"(?s)mine\.yaml.*{message}"):
         read_table("mine", tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"other\.yaml does not exist: expected .* there: mine"):
+    with pytest.raises(FileNotFoundError, match=r"expected a table, .* found 'other'; known here: mine"):
         read_table("other", tmp_path)
 
 

@@ -35,21 +35,21 @@ class PairFiles(Section):
     and the tagged talks of WIT3 (train.tags.*).
     """
 
-    source: str | None
-    """File of source sentences; null when `tsv` is given."""
-    target: str | None
-    """File of target sentences; null when `tsv` is given."""
-    tsv: str | None
-    """Tab-separated file with both sides; null when `source` and `target` are given."""
-    columns: Annotated[tuple[Count, Count], Field(strict=False)] | None
-    """Columns of source and target in the TSV; null without `tsv`."""
+    source: str | None = None
+    """File of source sentences."""
+    target: str | None = None
+    """File of target sentences."""
+    tsv: str | None = None
+    """Tab-separated file with both sides, instead of `source` and `target`."""
+    columns: Annotated[tuple[Count, Count], Field(strict=False)] | None = None
+    """Columns of source and target in the TSV."""
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
         given = [name for name in ("source", "target", "tsv", "columns") if getattr(self, name) is not None]
         if given not in (["source", "target"], ["tsv", "columns"]):
             raise ValueError(
-                "expected either `source` and `target`, or `tsv` and `columns`, the others null, found "
+                "expected either `source` and `target`, or `tsv` and `columns`, found "
                 + (", ".join(given) or "none of them")
             )
         return self

@@ -1,9 +1,9 @@
-"""Write data/report.html: a self-contained page about one run, or several side by side.
+"""Write a self-contained page about one run, or several side by side.
 
-    python -m pipelines.report                          the run in this repository
-    python -m pipelines.report . HEAD~1 my-experiment   folders, git revisions and DVC experiments
+    python -m pipelines.report                          the run in this repository: data/report.html
+    python -m pipelines.report . HEAD~1 my-experiment   folders, revisions, experiments: data/comparison.html
 
-The training curves also go to data/report-curves.png, as a picture.
+The training curves also go to data/report-curves.png or data/comparison-curves.png, as a picture.
 """
 
 import argparse
@@ -60,15 +60,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     form = argparse.RawTextHelpFormatter
     parser = argparse.ArgumentParser("python -m pipelines.report", description=__doc__, formatter_class=form)
     add = parser.add_argument
-    add("runs", nargs="*", metavar="RUN", default=["."], help="folder, revision or experiment")
-    add("--out", type=Path, default=Path("data/report.html"), metavar="FILE", help="page")
+    add("runs", nargs="*", metavar="RUN", help="folder, revision or experiment")
+    add("--out", type=Path, metavar="FILE", help="page")
     options = parser.parse_args(arguments)
+    out = options.out or Path("data", "comparison.html" if options.runs else "report.html")
     try:
-        write(options.runs, Path(), options.out)
+        write(options.runs or ["."], Path(), out)
     except (ValueError, FileNotFoundError) as error:
         print(error, file=sys.stderr)
         return 1
-    print(f"Report: {options.out.resolve().as_uri()}")
+    print(f"Report: {out.resolve().as_uri()}")
     return 0
 
 

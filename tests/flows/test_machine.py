@@ -1,6 +1,7 @@
 """`make flow` and `make flow-stop`: server and worker are started once if missing, and stopped again."""
 
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -122,10 +123,11 @@ def test_a_users_own_server_is_never_replaced(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("run train.droput=0.1", r"overrides: params\.yaml has no train\.droput"),
+        ("run train.droput=0.1", r"train\.droput: unknown key.*did you mean dropout\?"),
         ("sweep table5 train.dropout=much", r"train\.dropout: .*'much'"),
         ("run download.folder=data/other", r"folder: .* found data/other, which is not a folder"),
-        ("sweep tabel4", r"tabel4\.yaml does not exist"),
+        ("sweep tabel4", r"expected a table, .*found 'tabel4'; did you mean table4\?"),
+        ("sweep '' train.dropout=0.1", r"found ''; known here: figure2, table4"),
     ],
 )
 def test_errors_are_reported_before_anything_starts(
@@ -134,4 +136,4 @@ def test_errors_are_reported_before_anything_starts(
     """Starting server and worker first would delay the message by half a minute."""
     monkeypatch.setattr(machine, "run", lambda *_: pytest.fail("the run has started"))
     with pytest.raises((ValueError, FileNotFoundError), match=message):
-        machine.execute(machine.parser().parse_args(words.split()))
+        machine.execute(machine.parser().parse_args(shlex.split(words)))

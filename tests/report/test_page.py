@@ -137,3 +137,15 @@ def test_an_unfinished_run_says_how_to_finish_it(folder: Path, capsys: pytest.Ca
     missing = folder / "three" / "data" / "snapshot" / "params.yaml"
     assert capsys.readouterr().err.startswith(f"{missing} does not exist: the run has not finished")
     assert not (folder / "three.html").exists()
+
+
+def test_a_comparison_leaves_the_report_on_the_last_run(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each has its file, so that `make report RUNS=...` does not replace what `make repro` has written."""
+    shutil.copytree(folder / "one", tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    assert main([]) == main([".", str(folder / "one")]) == 0
+    pages = [Path("data", name).resolve() for name in ("report.html", "comparison.html")]
+    assert capsys.readouterr().out == "".join(f"Report: {page.as_uri()}\n" for page in pages)
+    assert all(page.with_name(f"{page.stem}-curves.png").is_file() for page in pages)

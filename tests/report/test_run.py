@@ -82,7 +82,7 @@ def test_a_revision_and_an_experiment_are_read_from_the_cache(
 def test_make_runs_shows_scores_and_changed_parameters(
     finished: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`make runs` picks them from 150 columns, even if one commit has no results."""
+    """`make runs` picks them from all columns, even if one commit has no results."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     recipe = makefile.partition("\nruns: install\n\t@")[2].partition("\n\n")[0]
     program, *words = shlex.split(recipe.replace("$(or $(N),1)", "2").replace("$$", "$").replace("\\\n", ""))

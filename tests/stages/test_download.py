@@ -14,12 +14,10 @@ from convs2s.text.sources.split import Split
 from pipelines.stages import download
 from tests.web import serve
 
-NO_FILES = {"source": None, "target": None, "tsv": None, "columns": None}
-
 
 def files(**names: Any) -> dict[str, Any]:
     """Return a source of kind files."""
-    return {"kind": "files", **NO_FILES, **names}
+    return {"kind": "files", **names}
 
 
 def run(folder: Path, split: Split, **values: Any) -> Path:
