@@ -6,7 +6,7 @@ export DVC_NO_ANALYTICS := 1
 export USER := $(or $(USER),$(shell id -un 2>/dev/null))
 export HOME := $(or $(HOME),$(shell getent passwd "$$(id -u)" | cut -d: -f6),/)
 
-.PHONY: install preset repro report runs flow sweep flow-stop docs test test-flows test-faults test-properties test-slow gpu-report check
+.PHONY: install preset dag repro report runs flow sweep flow-stop docs test test-flows test-faults test-properties test-slow gpu-report check
 
 install: .venv/installed
 
@@ -32,6 +32,10 @@ OUTSIDE := PATH="$${PATH\#$(CURDIR)/.venv/bin:}"
 # FORCE=1 overwrites uncommitted edits. Without NAME, this lists the presets.
 preset: install
 	@python -m pipelines.preset $(NAME) $(SET) $(if $(FORCE),--force)
+
+# Draw the stages of dvc.yaml; `dvc dag` draws them with every arrow.
+dag: install
+	@python -m pipelines.dag
 
 repro: install
 	@python -m pipelines.check
