@@ -18,15 +18,19 @@ OUTSIDE := PATH="$${PATH\#$(CURDIR)/.venv/bin:}"
 	@$(OUTSIDE) $(PYTHON) -c "import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or \
 	    sys.exit('$(PYTHON): expected Python 3.11 to 3.13, found %d.%d: make repro PYTHON=python3.12' % v)"
 	@test "$$(.venv/bin/python -V 2>&1)" = "$$($(OUTSIDE) $(PYTHON) -V)" || rm -rf .venv
-	$(OUTSIDE) $(PYTHON) -m venv .venv
-	python -m pip install --quiet --upgrade pip
-	python -m pip install --quiet --no-compile -c constraints.txt torch==2.13.0 -e '.[pipeline,dev]'
+	@echo "Creating .venv, and fetching a current pip (2 MB) ..."
+	@$(OUTSIDE) $(PYTHON) -m venv .venv
+	@python -m pip install --quiet --upgrade pip
+	@echo "Fetching and installing packages: 0.4 GB, which take 1.9 GB in .venv; PyTorch's default wheel adds gigabytes" \
+	    "of CUDA (without a GPU: export PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu) ..."
+	@python -m pip install --quiet --no-compile -c constraints.txt torch==2.13.0 -e '.[pipeline,dev]'
+	@echo "Compiling them on all cores ..."
 # pip compiles on one core, and also compiles packages' tests. Some files are for other versions of Python.
-	python -m compileall -qq -j 0 -x '/tests?/' .venv/lib || true
+	@python -m compileall -qq -j 0 -x '/tests?/' .venv/lib || true
 # By default, Python takes two edits of the same length within a second for one, and runs the first.
-	python -m compileall -qq --invalidation-mode checked-hash convs2s pipelines
-	python -m pipelines.repair
-	touch $@
+	@python -m compileall -qq --invalidation-mode checked-hash convs2s pipelines
+	@python -m pipelines.repair
+	@touch $@
 
 # Write params.yaml: make preset NAME=multi30k-en-de, with other values SET="train.seeds=[1,2] train.dropout=0.3".
 # FORCE=1 overwrites uncommitted edits. Without NAME, this lists the presets.
@@ -74,8 +78,9 @@ docs: install .venv/docs-installed
 	@echo "site/index.html"
 
 .venv/docs-installed: .venv/installed
-	python -m pip install --quiet -c constraints.txt -e '.[docs]'
-	touch $@
+	@echo "Fetching and installing Sphinx (26 MB) ..."
+	@python -m pip install --quiet -c constraints.txt -e '.[docs]'
+	@touch $@
 
 test: install
 	python -m pytest -n auto --dist worksteal

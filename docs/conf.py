@@ -10,7 +10,7 @@ project = "convs2s"
 author = "the authors of convs2s"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinxcontrib.programoutput"]
 root_doc = "docs/README"
-include_patterns = ["docs/*.md", "README.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+include_patterns = ["docs/*.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md"]
 exclude_patterns = [".venv", ".git", ".dvc", "data", "site"]  # else Sphinx walks through all their files
 
 html_theme = "furo"
@@ -39,6 +39,11 @@ def table_of_contents(app: Sphinx, name: str, source: list[str]) -> None:
         source[0] += "\n".join(["\n```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```\n"])
 
 
+def name_pages_by_title(app: Sphinx, name: str, source: list[str]) -> None:
+    """Let links show the titles of pages and headings; on GitHub they show the names of files."""
+    source[0] = re.sub(r"\[[\w/-]+\.md\]\(", "[](", source[0])
+
+
 def plain_bars(app: Sphinx, kind: str, name: str, thing: object, options: object, lines: list[str]) -> None:
     """Let bars in docstrings, such as those of a length, be no substitutions of reStructuredText."""
     lines[:] = [line.replace("|", r"\|") for line in lines]
@@ -53,5 +58,6 @@ def list_parameters(app: Sphinx, name: str, source: list[str]) -> None:
 def setup(app: Sphinx) -> None:
     """Register the functions above."""
     app.connect("source-read", table_of_contents)
+    app.connect("source-read", name_pages_by_title)
     app.connect("source-read", list_parameters)
     app.connect("autodoc-process-docstring", plain_bars)

@@ -101,8 +101,8 @@ def test_the_index_names_every_page() -> None:
 
 
 def test_the_papers_map_is_true() -> None:
-    """Each file of the README's table names its section, and each module of the model with one is in it."""
-    table = pages.read("README.md").split("## The paper, file by file")[1].split("\n## ")[0]
+    """Each file of the table names its section, and each module of the model with one is in it."""
+    table = pages.read("docs/how-it-works.md").split("## The paper, file by file")[1]
     rows = re.findall(r"^\| [^|]+ \| (§[^|]+) \| `([^`]+)` \|$", table, re.MULTILINE)
     for sections, file in rows:
         for section in re.findall(r"[\d.]+|App\. \w", sections):

@@ -72,7 +72,7 @@ def report(data: Path, experiment: str = "") -> str:
     seeds = [member for member in scores["member"].unique() if member.isdigit()]
     restore = f"dvc exp apply {experiment} && " if experiment else ""
     use = f"To use a model: {restore}.venv/bin/convs2s translate --model {data}/models/{seeds[0]}"
-    return "\n\n".join([*texts, *describe_edits(data), f"{use}\nAll results: docs/tutorial.md"]) + "\n"
+    return "\n\n".join([*texts, *describe_edits(data), f"{use}\nOther outputs: docs/tutorial.md"]) + "\n"
 
 
 def describe_edits(data: Path) -> Iterator[str]:

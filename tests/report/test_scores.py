@@ -96,7 +96,7 @@ def test_corpus_and_training_figures_are_shown_when_they_are_there(data: Path) -
 
 def test_the_report_ends_with_what_comes_next(data: Path) -> None:
     """An experiment's model must be restored first."""
-    use = f"convs2s translate --model {data}/models/1\nAll results: docs/tutorial.md\n"
+    use = f"convs2s translate --model {data}/models/1\nOther outputs: docs/tutorial.md\n"
     assert report(data).endswith(f"\n\nTo use a model: .venv/bin/{use}")
     assert report(data, "more").endswith(f"\n\nTo use a model: dvc exp apply more && .venv/bin/{use}")
 
