@@ -5,20 +5,30 @@ import importlib
 import importlib.util
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from convs2s.text.alignment.backends import BACKENDS
-from convs2s.text.alignment.fast_align import Links
-from convs2s.text.alignment.fast_align_programs import fast_align_lines
+from convs2s.text.alignment.word_ids import number_words
 from convs2s.text.corpus.files import read_pairs, write_lines
 
+Pair = list[tuple[int, int]]
+"""Links of a sentence pair, as positions from 0."""
 
-def systran(source: Path, target: Path, iterations: int, folder: Path) -> Iterator[Links]:
+
+def align_text(backend: str, source: Path, target: Path, iterations: int, folder: Path) -> Iterator[Pair]:
+    """Yield the links of a backend of ours, for two files of words."""
+    for links in BACKENDS[backend](number_words(source, target, folder)[0], iterations, folder):
+        yield from links.lists()
+
+
+def systran(source: Path, target: Path, iterations: int, folder: Path) -> Iterator[Pair]:
     """Yield the links of systran-align, without its pruning; pairs with an empty side have none."""
     module = importlib.import_module("systran_align")
     text, tables = folder / "text", (str(folder / "forward"), str(folder / "backward"))
-    write_lines(text, fast_align_lines(source, target))
+    pairs = ((line.split(), other.split()) for line, other in read_pairs(source, target))
+    write_lines(text, (" ".join([*left, "|||", *right]) for left, right in pairs if left and right))
     module.generate_alignment_probabilities(
         str(text), *tables, iterations=iterations, favor_diagonal=True, beam_threshold=-100.0,
         optimize_tension=True, variational_bayes=True,
@@ -29,7 +39,7 @@ def systran(source: Path, target: Path, iterations: int, folder: Path) -> Iterat
         yield [(i, j) for i, j in aligner.align(*words)["alignments"]] if all(words) else []
 
 
-ALIGNERS = BACKENDS | {"systran-align": systran}
+ALIGNERS = {name: partial(align_text, name) for name in BACKENDS} | {"systran-align": systran}
 
 
 def available() -> list[str]:

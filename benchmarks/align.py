@@ -20,13 +20,14 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 
-from benchmarks._aligners import Links, available
+from benchmarks._aligners import Pair, available
 from convs2s.text.alignment.fast_align_programs import parse_links
 from convs2s.text.alignment.link_counting import build_dictionary
-from convs2s.text.corpus.files import read_lines, read_pairs
+from convs2s.text.alignment.word_ids import number_words, pack_links
+from convs2s.text.corpus.files import read_lines
 
 
-def alignment_error_rate(hypotheses: Iterable[Links], references: Iterable[Links]) -> float:
+def alignment_error_rate(hypotheses: Iterable[Pair], references: Iterable[Pair]) -> float:
     """Return 1 - 2 |A and S| / (|A| + |S|) over all pairs (Och and Ney, 2003), for links S that are all sure.
 
     Args:
@@ -60,7 +61,7 @@ def measure(name: str, arguments: argparse.Namespace, out: Path) -> dict[str, fl
     }
 
 
-def read_links(path: Path) -> Iterator[Links]:
+def read_links(path: Path) -> Iterator[Pair]:
     """Yield the links in each line of a file."""
     return map(parse_links, read_lines(path))
 
@@ -75,11 +76,11 @@ def equal_entries(one: dict[str, str], other: dict[str, str], source: Path) -> f
 
 def compare(name: str, arguments: argparse.Namespace, folder: Path) -> dict[str, float]:
     """Return how well the links of an aligner agree with those of the built-in ones and with true links."""
-    dictionaries = [
-        {entry.source: entry.target for entry in build_dictionary(pairs, read_links(folder / path))}
-        for path in (name, "builtin")
-        for pairs in [read_pairs(arguments.source, arguments.target)]
-    ]
+    corpus, words = number_words(arguments.source, arguments.target, folder)
+    dictionaries = []
+    for path in (name, "builtin"):
+        entries = build_dictionary(corpus, words, pack_links(read_links(folder / path)), folder)
+        dictionaries.append({entry.source: entry.target for entry in entries})
     row = {
         f"F1 with {ours}": 1.0 - alignment_error_rate(read_links(folder / name), read_links(folder / ours))
         for ours in ("builtin", "exact")

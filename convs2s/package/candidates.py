@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from convs2s.package.folder import load_tokenizers, read_settings
-from convs2s.text.alignment.backends import align_ids
 from convs2s.text.alignment.candidates import write_candidates
+from convs2s.text.alignment.fast_align import align
 from convs2s.text.alignment.link_counting import build_candidates
+from convs2s.text.alignment.word_ids import copy_ids
 from convs2s.text.corpus.files import SIDES, read_pairs, temporary_folder
 from convs2s.text.vocabulary.encoded import EncodedCorpus, write_encoded
 from convs2s.text.vocabulary.encoding import encode_pairs
@@ -31,8 +32,9 @@ def write_candidates_of_text(model: Path, source: Path, target: Path, out: Path)
         folder = Path(work) / "encoded"
         write_encoded(folder, encode_pairs(read_words(model, source, target), model), (sizes[0], sizes[1]))
         sides = [EncodedCorpus.open(folder, side) for side in SIDES]
-        links = align_ids("builtin", sides[0], sides[1], ITERATIONS, Path(work))
-        candidates = build_candidates(sides[0], sides[1], links, MOST)
+        corpus = copy_ids(sides[0], sides[1], Path(work))
+        links = align(corpus, ITERATIONS, Path(work))
+        candidates = build_candidates(corpus, links, MOST, Path(work))
         write_candidates(out, candidates)
     known = int((candidates.offsets[1:] > candidates.offsets[:-1]).sum())
     return (

@@ -6,7 +6,8 @@ from convs2s.config.align import AlignParams
 from convs2s.text.alignment.backends import BACKENDS
 from convs2s.text.alignment.dictionary import write_dictionary
 from convs2s.text.alignment.link_counting import build_dictionary
-from convs2s.text.corpus.files import read_pairs
+from convs2s.text.alignment.word_ids import number_words
+from convs2s.text.corpus.files import temporary_folder
 from pipelines.stages.values import Replacement
 
 
@@ -19,5 +20,8 @@ def run(params: AlignParams, replaces: Replacement, source: Path, target: Path, 
     if not replaces or params.backend == "none":
         write_dictionary(out / "dictionary.tsv", [])
         return
-    links = BACKENDS[params.backend](source, target, params.iterations, out.parent)
-    write_dictionary(out / "dictionary.tsv", build_dictionary(read_pairs(source, target), links))
+    with temporary_folder(out.parent) as work:
+        folder = Path(work)
+        corpus, words = number_words(source, target, folder)
+        links = BACKENDS[params.backend](corpus, params.iterations, folder)
+        write_dictionary(out / "dictionary.tsv", build_dictionary(corpus, words, links, folder))

@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from convs2s.config.align import AlignParams
-from convs2s.text.alignment.backends import align_ids
+from convs2s.text.alignment.backends import BACKENDS
 from convs2s.text.alignment.candidates import NO_CANDIDATES, write_candidates
 from convs2s.text.alignment.link_counting import build_candidates
-from convs2s.text.corpus.files import SIDES
+from convs2s.text.alignment.word_ids import copy_ids
+from convs2s.text.corpus.files import SIDES, temporary_folder
 from convs2s.text.vocabulary.encoded import EncodedCorpus
 
 
@@ -20,7 +21,9 @@ def run(params: AlignParams, encoded: Path, out: Path) -> None:
     if params.candidates is None:
         write_candidates(out / "candidates.npz", NO_CANDIDATES)
         return
-    sides = [EncodedCorpus.open(encoded, side) for side in SIDES]
-    links = align_ids(params.backend, sides[0], sides[1], params.iterations, out.parent)
-    candidates = build_candidates(sides[0], sides[1], links, params.candidates)
-    write_candidates(out / "candidates.npz", candidates)
+    source, target = (EncodedCorpus.open(encoded, side) for side in SIDES)
+    with temporary_folder(out.parent) as work:
+        folder = Path(work)
+        corpus = copy_ids(source, target, folder)
+        links = BACKENDS[params.backend](corpus, params.iterations, folder)
+        write_candidates(out / "candidates.npz", build_candidates(corpus, links, params.candidates, folder))

@@ -1,16 +1,16 @@
-"""Word alignment with fast_align's model, in both directions at once (Dyer et al., 2013).
+"""Word alignment with fast_align's model, in both directions (Dyer et al., 2013).
 
 IBM model 2 with a diagonal prior whose tension is fitted, a null word and variational Bayes: each
 generated word is linked with one given word or with none. "Forward" generates target words from given
 source words, "backward" the reverse; grow-diag-final-and merges the two alignments (T33). With `exact`,
 links equal those of the program fast_align, which has a bug: see `diagonal_prior`.
 
-The corpus is read from disk in chunks. Results are byte-identical for any chunk size and any number of
-threads: threads share the work on the posteriors, which are independent, and one thread per direction sums
-them in the order of the corpus.
+What grows with the corpus is on disk. Threads share the generated words: the occurrences of each are
+independent of other words, so results are byte-identical for any number of threads.
 """
 
 import math
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,50 +21,75 @@ from convs2s.messages import inflect
 from convs2s.text.alignment.diagonal_prior import FIRST_TENSION, optimize_tension
 from convs2s.text.alignment.posteriors import (
     Model,
-    Posteriors,
-    accumulate,
-    choose_pairs,
-    empty_posteriors,
-    expect_pairs,
+    Sums,
+    choose_rows,
+    expect_rows,
+    make_positions,
+    normalize,
+    normalize_nulls,
 )
 from convs2s.text.alignment.symmetrization import symmetrize_pairs
-from convs2s.text.alignment.translation_table import Table, build_table, look_up, normalize
-from convs2s.text.alignment.word_ids import Chunk, Corpus, Ids, Side, number_words
+from convs2s.text.alignment.translation_table import BATCH_WORDS, Rows, Table, write_at
+from convs2s.text.alignment.word_ids import Chunk, Corpus, Ids, Links, map_array, take_next
 from convs2s.text.corpus.files import temporary_folder
 from convs2s.text.corpus.flat_ids import Offsets
-from convs2s.text.corpus.parallel import Threads, cores
+from convs2s.text.corpus.parallel import Threads, available_memory, cores
 
-Links = list[tuple[int, int]]
-"""Sorted links of a sentence pair, each (source position, target position) from 0."""
-
-CHUNK_CELLS = 1 << 18
-"""Word pairs in memory at once, 16 bytes each; only a longer sentence pair may exceed this."""
+GIB = 1 << 30
 
 
-def align(
-    source: Path, target: Path, iterations: int, folder: Path, *, exact: bool = False
-) -> Iterator[Links]:
-    """Yield the links of each sentence pair of two files of whitespace-separated words.
+def align(corpus: Corpus, iterations: int, folder: Path, *, exact: bool = False) -> Iterator[Links]:
+    """Yield the links of all sentence pairs.
 
     A pair with an empty side has no links. Each iteration prints a line to stderr.
 
     Args:
-        source: line i translates line i of `target`.
         iterations: passes over the corpus; as in fast_align, the last one only links.
-        folder: where a temporary folder is created, with 4 bytes per word and 16 per sentence pair.
+        folder: where a temporary folder is created.
         exact: fit the tension as the program does.
 
     Raises:
-        ValueError, FileNotFoundError: as `read_pairs`.
+        OSError: if memory or disk space do not suffice.
     """
+    if not corpus.source.words:
+        yield from (
+            Links(np.zeros(len(chunk.source_offsets) - 1, np.int64), np.zeros((0, 2), np.int32))
+            for chunk in corpus.chunks()
+        )
+        return
     with temporary_folder(folder) as work, Threads(cores()) as threads:
-        corpus = number_words(source, target, Path(work))
-        aligner = Aligner(corpus, build_table(corpus, threads), threads, exact)
-        for iteration in range(1, iterations if len(corpus.source.ids) else 1):
+        ask_for("memory", memory_needed(corpus, threads.count), available_memory(), "this machine")
+        aligner = Aligner(corpus, Path(work), threads, exact)
+        ask_for("disk space", aligner.disk_needed(), shutil.disk_usage(work).free, str(folder))
+        for direction in aligner.directions:
+            direction.table.write_values()
+        for iteration in range(1, iterations):
             log(iteration, iterations, aligner.iterate(fit_tension=iteration > 1))
-        for chunk in corpus.chunks(CHUNK_CELLS):
-            yield from aligner.link(chunk)
-        log(iterations, iterations, f"linked {inflect(len(corpus.source), 'sentence pair')}")
+        yield from aligner.link()
+        log(iterations, iterations, f"linked {inflect(corpus.pairs, 'sentence pair')}")
+
+
+def memory_needed(corpus: Corpus, threads: int) -> int:
+    """Return the bytes of memory, including mapped files, that aligning takes at most."""
+    words = corpus.source.words + corpus.target.words
+    records = 4 * (words + 4 * corpus.pairs)
+    vocabulary = max(corpus.source.vocabulary, corpus.target.vocabulary)
+    batch = min(BATCH_WORDS, words // (8 * threads) + 1)
+    return records + threads * (40 * vocabulary + 40 * batch) + GIB // 4
+
+
+def ask_for(what: str, needed: int, available: int, place: str) -> None:
+    """Print how much of a resource is needed.
+
+    Raises:
+        OSError: if there is less.
+    """
+    print(f"align: needs up to {needed / GIB:.2f} GiB of {what}", file=sys.stderr, flush=True)
+    if needed > available:
+        raise OSError(
+            f"alignment needs up to {needed / GIB:.2f} GiB of {what}; expected as much on {place}, found "
+            f"{available / GIB:.2f}. Free some, use another machine, or set align.backend: none."
+        )
 
 
 def log(iteration: int, iterations: int, report: str) -> None:
@@ -75,86 +100,108 @@ def log(iteration: int, iterations: int, report: str) -> None:
 class Aligner:
     """Both directions' models of a corpus."""
 
-    def __init__(self, corpus: Corpus, table: Table, threads: Threads, exact: bool) -> None:
-        self.corpus, self.table, self.threads = corpus, table, threads
-        self.lengths = corpus.length_counts()
-        self.forward = Direction(table, corpus.source, corpus.target, given_source=True, exact=exact)
-        self.backward = Direction(table, corpus.target, corpus.source, given_source=False, exact=exact)
+    def __init__(self, corpus: Corpus, folder: Path, threads: Threads, exact: bool) -> None:
+        self.corpus, self.threads = corpus, threads
+        lengths = count_lengths(corpus)
+        source, target = corpus.source, corpus.target
+        self.forward = Direction(Table(folder / "forward", source, target, threads), lengths, exact)
+        lengths = lengths[:, [1, 0, 2]]
+        self.backward = Direction(Table(folder / "backward", target, source, threads), lengths, exact)
+        self.directions = self.forward, self.backward
+
+    def disk_needed(self) -> int:
+        """Return the bytes that values and links will take."""
+        values = sum(int(direction.table.starts[-1]) for direction in self.directions)
+        return 4 * values + 12 * (self.corpus.source.words + self.corpus.target.words)
 
     def iterate(self, fit_tension: bool) -> str:
         """Run one iteration of expectation maximization; return a one-line report."""
-        directions = self.forward, self.backward
-        for chunk in self.corpus.chunks(CHUNK_CELLS):
-            slots, *both = self.expect(chunk, chunk.cells())
-            words = chunk.target, chunk.source
-            list(self.threads.map(Direction.add, directions, both, words, [slots] * 2))
-        orders = self.lengths, self.lengths[:, [1, 0, 2]]
-        forward, backward = self.threads.map(Direction.update, directions, orders, [fit_tension] * 2)
+        forward, backward = (direction.iterate(fit_tension) for direction in self.directions)
         return f"forward {forward}; backward {backward}"
 
-    def expect(self, chunk: Chunk, cells: Offsets) -> tuple[Offsets, Posteriors, Posteriors]:
-        """Return the slots of a chunk's cells, and the forward and backward posteriors."""
-        slots = np.empty(cells[-1], np.int64)
-        both = empty_posteriors(cells, len(chunk.target)), empty_posteriors(cells, len(chunk.source))
-        models = self.forward.model(), self.backward.model()
-        self.threads.share(cells, look_up, chunk, cells, self.table, slots)
-        self.threads.share(cells, expect_pairs, chunk, cells, slots, *models, *both)
-        return slots, *both
+    def link(self) -> Iterator[Links]:
+        """Yield the links of all pairs."""
+        chosen = [direction.choose() for direction in self.directions]
+        places = [direction.table.places[:-1].copy() for direction in self.directions]
+        for chunk in self.corpus.chunks():
+            linked = self.threads.map(take_next, chosen, places, (chunk.target, chunk.source))
+            yield self.symmetrize(chunk, *linked)
 
-    def link(self, chunk: Chunk) -> Iterator[Links]:
-        """Yield the links of each pair of a chunk."""
-        cells = chunk.cells()
-        _, *both = self.expect(chunk, cells)
-        source_of, target_of = np.empty_like(chunk.target), np.empty_like(chunk.source)
-        self.threads.share(cells, choose_pairs, chunk, cells, *both, source_of, target_of)
+    def symmetrize(self, chunk: Chunk, source_of: Ids, target_of: Ids) -> Links:
+        """Return the links of a chunk, given the position that each target and each source word chose."""
         rows = np.empty((len(chunk.source) + len(chunk.target), 2), np.int32)
-        counts = np.empty(len(cells) - 1, np.int64)
+        counts = np.empty(len(chunk.source_offsets) - 1, np.int64)
+        begins = chunk.source_offsets + chunk.target_offsets
         offsets = chunk.source_offsets, chunk.target_offsets
-        self.threads.share(cells, symmetrize_pairs, *offsets, source_of, target_of, rows, counts)
-        begins = offsets[0] + offsets[1]
-        for begin, count in zip(begins[:-1].tolist(), counts.tolist(), strict=True):
-            yield [(i, j) for i, j in rows[begin : begin + count].tolist()]
+        self.threads.share(begins, symmetrize_pairs, *offsets, source_of, target_of, rows, counts)
+        used = np.arange(len(rows)) - np.repeat(begins[:-1], np.diff(begins)) < np.repeat(
+            counts, np.diff(begins)
+        )
+        return Links(counts, rows[used])
 
 
 class Direction:
-    """One direction's model, and the expected counts for the next model."""
+    """One direction's model."""
 
-    def __init__(self, table: Table, given: Side, generated: Side, given_source: bool, exact: bool) -> None:
-        self.table = table
-        self.exact = exact
-        self.given_source = given_source
-        self.given_vocabulary = given.vocabulary
-        self.generated_words = len(generated.ids)
-        self.tension = FIRST_TENSION
-        uniform = 1.0 / max(generated.vocabulary, 1)
-        self.probabilities = np.full(len(table.targets), uniform, np.float32)
-        self.null_probabilities = np.full(generated.vocabulary, uniform, np.float32)
-        self.counts = np.zeros(len(table.targets))
-        self.null_counts = np.zeros(generated.vocabulary)
-        self.sums = np.zeros(2)  # of log likelihood, and of posterior distance from the diagonal
-
-    def model(self) -> Model:
-        """Return the parameters from which posteriors are computed."""
-        return Model(self.probabilities, self.null_probabilities, self.tension)
-
-    def add(self, posteriors: Posteriors, generated: Ids, slots: Offsets) -> None:
-        """Add a chunk's posteriors to the expected counts; `generated` are the generated words."""
-        accumulate(slots, generated, posteriors, self.counts, self.null_counts, self.sums)
-
-    def update(self, lengths: Offsets, fit_tension: bool) -> str:
-        """Turn the counts into probabilities, and reset them to 0; return a one-line report.
+    def __init__(self, table: Table, lengths: Offsets, exact: bool) -> None:
+        """Begin with equal probabilities.
 
         Args:
             lengths: rows of given length, generated length, number of pairs.
+            exact: as for `align`.
+        """
+        self.table, self.lengths, self.exact = table, lengths, exact
+        self.tension = FIRST_TENSION
+        self.occurs = np.diff(table.places) > 0
+        uniform = 1.0 / np.count_nonzero(self.occurs)
+        self.scales = np.full(table.given.vocabulary, uniform)
+        self.nulls = np.full(table.generated.vocabulary, uniform, np.float32)
+
+    def model(self) -> Model:
+        """Return what posteriors are computed from, besides the table."""
+        return Model(self.scales, self.nulls, make_positions(np.unique(self.lengths[:, :2]), self.tension))
+
+    def iterate(self, fit_tension: bool) -> str:
+        """Run one iteration of expectation maximization; return a one-line report.
+
+        Args:
             fit_tension: whether to change the tension as well.
         """
-        log_likelihood, distance = (self.sums / self.generated_words).tolist()
+        given, longest, model = self.table.given.records(), self.table.given.longest, self.model()
+        sums = Sums(*np.zeros((3, self.table.generated.vocabulary)))
+        totals = np.zeros_like(self.scales, np.int64)
+        for found in self.table.map(lambda rows: expect_rows(rows, given, longest, model, sums)):
+            totals += found
+        words = self.table.generated.words
         if fit_tension:
-            self.tension = optimize_tension(self.tension, distance, lengths, self.generated_words, self.exact)
-        normalize(self.table, self.given_source, self.given_vocabulary, self.counts, self.probabilities)
-        # The null word is an additional given word, whose row holds all generated words in order.
-        words = len(self.null_counts)
-        row = Table(np.array([0, words]), np.arange(words, dtype=np.int32))
-        normalize(row, True, 1, self.null_counts, self.null_probabilities)
-        self.sums[:] = 0.0
-        return f"perplexity {math.exp(-log_likelihood):.2f}, tension {self.tension:.3f}"
+            distance = float(sums.distances.sum()) / words
+            self.tension = optimize_tension(self.tension, distance, self.lengths, words, self.exact)
+        normalize(totals, self.scales)
+        normalize_nulls(sums.nulls, self.occurs, self.nulls)
+        perplexity = math.exp(-float(sums.log_likelihoods.sum()) / words)
+        return f"perplexity {perplexity:.2f}, tension {self.tension:.3f}"
+
+    def choose(self) -> Ids:
+        """Return the given position that each generated word is linked with, or -1, in rows of the table."""
+        given, longest, model = self.table.given.records(), self.table.given.longest, self.model()
+        dtype = np.int16 if longest < 1 << 15 else np.int32
+        path = self.table.values.with_name("chosen")
+        path.touch()
+
+        def choose(rows: Rows) -> None:
+            chosen = np.empty(len(rows.occurrences), dtype)
+            choose_rows(rows, given, longest, model, chosen)
+            write_at(path, int(self.table.places[rows.first]), chosen)
+
+        list(self.table.map(choose))
+        return map_array(path, dtype)
+
+
+def count_lengths(corpus: Corpus) -> Offsets:
+    """Return rows of source length, target length, number of such pairs, without empty pairs."""
+    both = [
+        (np.diff(chunk.source_offsets) << 32) | np.diff(chunk.target_offsets) for chunk in corpus.chunks()
+    ]
+    lengths, pairs = np.unique(np.concatenate(both), return_counts=True)
+    found = np.stack([lengths >> 32, lengths & 0xFFFFFFFF, pairs], axis=1)
+    return found[lengths > 0]

@@ -5,50 +5,40 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from convs2s.text.corpus.files import read_lines, read_pairs, temporary_folder, write_lines
-
-SEPARATOR = "|||"
-"""Separates the two sides in fast_align's input, so it must not occur as a word."""
-STAND_IN = "¦¦¦"
-"""Replaces such a word; the output has only positions."""
+from convs2s.text.alignment.word_ids import Corpus, Links, pack_links
+from convs2s.text.corpus.files import read_lines, temporary_folder, write_lines
 
 
-def align_with_programs(
-    source: Path, target: Path, iterations: int, folder: Path
-) -> Iterator[list[tuple[int, int]]]:
-    """Yield the links of each sentence pair, like `fast_align.align`, but computed by the programs.
+def align_with_programs(corpus: Corpus, iterations: int, folder: Path) -> Iterator[Links]:
+    """Yield the links of all sentence pairs, like `fast_align.align`, but computed by the programs.
 
     Args:
-        source: whitespace-separated words; line i translates line i of `target`.
         iterations: of fast_align.
-        folder: where a temporary folder is created, for copies of both files and both alignments.
+        folder: where a temporary folder is created, for a text of word ids and both alignments.
 
     Raises:
         FileNotFoundError: if a program is not on PATH.
         ChildProcessError: if a program fails.
-        ValueError: as `read_pairs`.
     """
     fast_align, atools = find_program("fast_align"), find_program("atools")
     with temporary_folder(folder) as name:
         text, forward, backward, both = (Path(name, part) for part in ("text", "forward", "backward", "both"))
-        if write_lines(text, fast_align_lines(source, target)):  # fast_align fails on an empty file
+        if write_lines(text, fast_align_lines(corpus)):  # fast_align fails on an empty file
             options = ["-i", str(text), "-d", "-o", "-v", "-I", str(iterations)]
             execute([fast_align, *options], forward)
             execute([fast_align, *options, "-r"], backward)
             execute([atools, "-c", "grow-diag-final-and", "-i", str(forward), "-j", str(backward)], both)
             alignments = read_lines(both)
-        for left, right in read_pairs(source, target):
-            yield parse_links(next(alignments)) if left.split() and right.split() else []
-
-
-def fast_align_lines(source: Path, target: Path) -> Iterator[str]:
-    """Yield 'source ||| target' for each pair that has words on both sides; fast_align fails on others."""
-    for pair in read_pairs(source, target):
-        left, right = (
-            " ".join(STAND_IN if word == SEPARATOR else word for word in line.split()) for line in pair
+        yield from pack_links(
+            parse_links(next(alignments)) if len(source) else [] for source, _ in corpus.sentences()
         )
-        if left and right:
-            yield f"{left} {SEPARATOR} {right}"
+
+
+def fast_align_lines(corpus: Corpus) -> Iterator[str]:
+    """Yield '0 1 ||| 0 2', a pair's word ids, for each pair with words; fast_align fails on others."""
+    for source, target in corpus.sentences():
+        if len(source):
+            yield f"{' '.join(map(str, source))} ||| {' '.join(map(str, target))}"
 
 
 def find_program(name: str) -> str:

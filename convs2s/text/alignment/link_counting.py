@@ -1,25 +1,39 @@
 """Links of an aligned corpus -> dictionary of unknown words (§4.3, T33), and alignment candidates (§5.4)."""
 
-from array import array
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from convs2s.text.alignment.candidates import Candidates
+from convs2s.text.alignment.compiled import compiled
 from convs2s.text.alignment.dictionary import Entry
-from convs2s.text.alignment.word_ids import numbering
-from convs2s.text.corpus.flat_ids import FlatIds
+from convs2s.text.alignment.translation_table import count_words
+from convs2s.text.alignment.word_ids import Chunk, Corpus, Ids, Links
+from convs2s.text.corpus.flat_ids import Offsets
+from convs2s.text.corpus.parallel import Threads, cores
 
 NEAR_TIE = 0.9
 """Target words with at least this share of the most frequent one's links compete with it."""
 HELD_LINKS = 1 << 22
-"""Links buffered before they are counted, 8 bytes each."""
+"""Links read from disk at once, 8 bytes each."""
+
+
+class LinkCounts(NamedTuple):
+    """Source word s has the target words targets[offsets[s] : offsets[s + 1]], most frequent first."""
+
+    offsets: Offsets
+    targets: Ids
+    counts: Ids
+    """Links of each of these pairs of words."""
+    totals: Offsets
+    """Links of each source word, with any target word."""
 
 
 def build_dictionary(
-    pairs: Iterable[tuple[str, str]], links: Iterable[Sequence[tuple[int, int]]]
+    corpus: Corpus, words: list[list[str]], links: Iterable[Links], folder: Path
 ) -> list[Entry]:
     """Return an entry for each source word that has a link, in code point order of source words.
 
@@ -29,60 +43,110 @@ def build_dictionary(
     code point order.
 
     Args:
-        pairs: sentence pairs of whitespace-separated words.
-        links: for each pair, its (source, target) positions from 0.
+        words: of each side, by id.
+        links: of all pairs of the corpus.
+        folder: for a temporary file.
     """
-    source_numbers, target_numbers = numbering(), numbering()
-    counts: Counter[tuple[int, int]] = Counter()
-    occurrences: Counter[int] = Counter()
-    for (source, target), pair_links in zip(pairs, links, strict=True):
-        left = [source_numbers[word] for word in source.split()]
-        right = [target_numbers[word] for word in target.split()]
-        occurrences.update(right)
-        counts.update([(left[i], right[j]) for i, j in pair_links])
-    sources, targets = list(source_numbers), list(target_numbers)
-    totals: Counter[int] = Counter()
-    most: dict[int, int] = {}
-    for (s, _), count in counts.items():
-        totals[s] += count
-        most[s] = max(most.get(s, 0), count)
-    best: dict[int, tuple[int, int, str]] = {}
-    for (s, t), count in counts.items():
-        if count >= NEAR_TIE * most[s]:
-            candidate = (occurrences[t], -count, targets[t])
-            best[s] = min(best.get(s, candidate), candidate)
-    entries = (Entry(sources[s], word, -count, totals[s]) for s, (_, count, word) in best.items())
-    return sorted(entries)
+    found = count_links(corpus, links, folder)
+    frequencies = np.zeros(corpus.target.vocabulary, np.int64)
+    count_words(corpus.target.records(), frequencies)
+    sources = np.repeat(np.arange(len(found.totals)), np.diff(found.offsets))
+    near = found.counts >= NEAR_TIE * found.counts[found.offsets[sources]]
+    ranks = np.empty(len(words[1]), np.int64)
+    ranks[sorted(range(len(ranks)), key=words[1].__getitem__)] = np.arange(len(ranks))
+    columns = np.stack([sources, found.targets, found.counts, found.totals[sources]])[:, near]
+    sources, targets, counts, _ = columns
+    order = np.lexsort((ranks[targets], -counts, frequencies[targets], sources))
+    _, best = np.unique(sources[order], return_index=True)
+    rows = columns[:, order[best]].T.tolist()
+    return sorted(Entry(words[0][s], words[1][t], count, total) for s, t, count, total in rows)
 
 
-def build_candidates(
-    source: FlatIds, target: FlatIds, links: Iterable[Sequence[tuple[int, int]]], most: int
-) -> Candidates:
+def build_candidates(corpus: Corpus, links: Iterable[Links], most: int, folder: Path) -> Candidates:
     """Return up to `most` candidates of each source token; ties are in order of ids.
 
     Args:
-        links: for each sentence pair, its (source, target) positions from 0.
+        links: of all pairs of the corpus.
+        folder: for a temporary file.
     """
-    pairs, counts = np.zeros(0, np.int64), np.zeros(0, np.int64)  # distinct pairs, and their links
-    for found in linked_pairs(source, target, links):
-        every, weights = np.append(pairs, found), np.append(counts, np.ones_like(found))
-        pairs, places = np.unique(every, return_inverse=True)
-        counts = np.bincount(places, weights).astype(np.int64)  # exact: float64 counts to 2^53
-    sources, targets = pairs >> 32, pairs & 0xFFFFFFFF
-    order = np.lexsort((targets, -counts, sources))
-    offsets = np.insert(np.cumsum(np.bincount(sources)), 0, 0)
-    return Candidates(offsets, targets[order].astype(np.int32)).top(most)
+    found = count_links(corpus, links, folder)
+    linked = len(np.trim_zeros(found.totals, "b"))
+    return Candidates(found.offsets[: linked + 1], found.targets).top(most)
 
 
-def linked_pairs(
-    source: FlatIds, target: FlatIds, links: Iterable[Sequence[tuple[int, int]]]
-) -> Iterator[NDArray[np.int64]]:
-    """Yield each pair of linked tokens as source * 2^32 + target, in blocks of about HELD_LINKS."""
-    held = array("q")
-    for number, pair_links in enumerate(links):
-        left, right = source[number].tolist(), target[number].tolist()
-        held.extend([left[i] << 32 | right[j] for i, j in pair_links])
-        if len(held) >= HELD_LINKS:
-            yield np.array(held)
-            held = array("q")
-    yield np.array(held)
+def count_links(corpus: Corpus, links: Iterable[Links], folder: Path) -> LinkCounts:
+    """Count the links of each pair of words; ties are in order of ids."""
+    totals = np.zeros(corpus.source.vocabulary, np.int64)
+    with TemporaryFile(dir=folder) as stream:
+        for chunk, found in zip(corpus.chunks(), links, strict=True):
+            words = np.empty_like(found.positions)
+            look_up(chunk, found, words)
+            totals += np.bincount(words[:, 0], minlength=len(totals))
+            stream.write(words.data)
+        places = np.insert(np.cumsum(totals), 0, 0)
+        targets = np.empty(places[-1], np.int32)
+        following = places[:-1].copy()
+        stream.seek(0)
+        while len(words := np.fromfile(stream, np.int32, 2 * HELD_LINKS)):
+            group(words, following, targets)
+    counts, sizes = np.empty_like(targets), np.zeros_like(totals)
+    with Threads(cores()) as threads:
+        threads.share(places, count_rows, places, corpus.target.vocabulary, targets, counts, sizes)
+    for array in (targets, counts):
+        pack(places, sizes, array)
+    offsets = np.insert(np.cumsum(sizes), 0, 0)
+    return LinkCounts(offsets, targets[: offsets[-1]].copy(), counts[: offsets[-1]].copy(), totals)
+
+
+@compiled
+def look_up(chunk: Chunk, links: Links, words: Ids) -> None:
+    """Write the source and the target word of each link of a chunk."""
+    row = 0
+    for k in range(len(links.counts)):
+        for _ in range(links.counts[k]):
+            words[row, 0] = chunk.source[chunk.source_offsets[k] + links.positions[row, 0]]
+            words[row, 1] = chunk.target[chunk.target_offsets[k] + links.positions[row, 1]]
+            row += 1
+
+
+@compiled
+def group(words: Ids, places: Offsets, targets: Ids) -> None:
+    """Write the target word of each link to the place of its source word, which then advances."""
+    for k in range(0, len(words), 2):
+        targets[places[words[k]]] = words[k + 1]
+        places[words[k]] += 1
+
+
+@compiled
+def count_rows(
+    first: int, last: int, places: Offsets, vocabulary: int, targets: Ids, counts: Ids, sizes: Offsets
+) -> None:
+    """Replace the targets of each source word [first, last) by distinct ones, most frequent first."""
+    frequency = np.zeros(vocabulary, np.int64)
+    for word in range(first, last):
+        row = targets[places[word] : places[word + 1]]
+        size = 0
+        for target in row:
+            if frequency[target] == 0:
+                row[size] = target  # earlier elements have been counted
+                size += 1
+            frequency[target] += 1
+        keys = np.empty(size, np.int64)
+        for k in range(size):
+            keys[k] = (-frequency[row[k]] << 32) + row[k]
+            frequency[row[k]] = 0
+        keys.sort()
+        for k in range(size):
+            row[k] = keys[k] & 0xFFFFFFFF
+            counts[places[word] + k] = -(keys[k] >> 32)
+        sizes[word] = size
+
+
+@compiled
+def pack(places: Offsets, sizes: Offsets, values: Ids) -> None:
+    """Move the first sizes[w] values from each places[w] on together."""
+    end = 0
+    for word in range(len(sizes)):
+        for place in range(places[word], places[word] + sizes[word]):
+            values[end] = values[place]
+            end += 1

@@ -1,153 +1,214 @@
-"""The probabilities that words of a sentence pair are linked (Dyer et al., 2013, §2), for chunks of pairs.
+"""The probabilities that words are linked (Dyer et al., 2013, §2), for rows of the translation table.
 
-A cell is a source word and a target word of one sentence pair. The cells of pair k are the range
-[cells[k], cells[k + 1]) of flat arrays, ordered by source position, then target position.
+A generated word is linked with a word of the given sentence or with none. Each of its occurrences is
+independent of all others.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from convs2s.text.alignment.compiled import compiled
-from convs2s.text.alignment.translation_table import Doubles, Floats
-from convs2s.text.alignment.word_ids import Chunk, Ids
+from convs2s.text.alignment.translation_table import (
+    ALPHA,
+    FLOOR,
+    POSITION_BITS,
+    Doubles,
+    Floats,
+    Rows,
+    digamma,
+)
+from convs2s.text.alignment.word_ids import HEADER, Ids
 from convs2s.text.corpus.flat_ids import Offsets
 
 NULL_PROBABILITY = 0.08
 """Prior probability that a generated word has no link (p0 of Dyer et al., 2013)."""
+UNIT = 1 << 30
+"""Expected counts are added as multiples of 1 / UNIT: sums of integers do not depend on the order."""
+
+
+class Positions(NamedTuple):
+    """The diagonal prior's terms for sentences of each length n, from begins[n]: for word i, from 1."""
+
+    begins: Offsets
+    place: Doubles
+    """i / n."""
+    rise: Doubles
+    """exp(tension i / n)."""
+    fall: Doubles
+    """exp(-tension i / n)."""
 
 
 class Model(NamedTuple):
-    """One direction: p(generated | given) for each slot, for the null word, and the prior's tension."""
+    """One direction: p(generated | given) is a value of the table times the given word's scale."""
 
-    words: Floats
+    scales: Doubles
     nulls: Floats
-    tension: float
+    """p(generated | no word)."""
+    positions: Positions
 
 
-class Posteriors(NamedTuple):
-    """One direction's posteriors of a chunk."""
+class Row(NamedTuple):
+    """The row in use, by given word."""
 
-    words: Floats
-    """Of each cell: the probability that the two words are linked."""
-    nulls: Floats
-    """Of each generated word: the probability that it has no link."""
-    sums: Doubles
-    """Of each pair: log likelihood in nats, and sum of posterior distances from the diagonal."""
-
-
-def empty_posteriors(cells: Offsets, generated_words: int) -> Posteriors:
-    """Return uninitialized posteriors for a chunk."""
-    words, nulls = np.empty(cells[-1], np.float32), np.empty(generated_words, np.float32)
-    return Posteriors(words, nulls, np.empty((len(cells) - 1, 2)))
+    seen: Ids
+    """The generated word of the last row that had this given word."""
+    probabilities: Doubles
+    counts: Doubles
+    words: Ids
+    """The given words of this row, in the order of its values."""
 
 
-class Line(NamedTuple):
-    """One side of a sentence pair, and its layout in the cells."""
+class Sums(NamedTuple):
+    """Sums over the occurrences of each generated word."""
 
-    begin: int
-    """Index of the side's first word in the chunk."""
-    length: int
-    """Number of words."""
-    stride: int
-    """Distance between the cells of neighboring words."""
+    nulls: Doubles
+    """Posterior probability of no link."""
+    log_likelihoods: Doubles
+    """In nats."""
+    distances: Doubles
+    """Posterior distance from the diagonal."""
 
 
-@compiled
-def expect_pairs(
-    first: int, last: int, chunk: Chunk, cells: Offsets, slots: Offsets,
-    forward: Model, backward: Model, forward_posteriors: Posteriors, backward_posteriors: Posteriors,
-) -> None:  # fmt: skip
-    """Write both directions' posteriors of the chunk's pairs [first, last), given their cells' slots."""
-    for k in range(first, last):
-        s, t = chunk.source_offsets[k], chunk.target_offsets[k]
-        n, m = chunk.source_offsets[k + 1] - s, chunk.target_offsets[k + 1] - t
-        source, target = Line(s, n, m), Line(t, m, 1)
-        expect(k, cells[k], source, target, chunk.target, slots, forward, forward_posteriors)
-        expect(k, cells[k], target, source, chunk.source, slots, backward, backward_posteriors)
+def make_positions(lengths: Offsets, tension: float) -> Positions:
+    """Return the terms for these lengths, which are distinct and above 0."""
+    begins = np.zeros(lengths.max() + 1, np.int64)
+    begins[lengths] = np.cumsum(lengths) - lengths
+    place = np.concatenate([np.arange(1, n + 1) / n for n in lengths.tolist()])
+    return Positions(begins, place, np.exp(tension * place), np.exp(-tension * place))
 
 
 @compiled
-def expect(
-    pair: int, cell: int, given: Line, generated: Line, words: Ids, slots: Offsets,
-    model: Model, posteriors: Posteriors,
-) -> None:  # fmt: skip
-    """Write one direction's posteriors of one pair, whose cells begin at `cell`."""
-    n, m = given.length, generated.length
-    place = np.arange(1, n + 1) / n
-    rise, fall = np.exp(model.tension * place), np.exp(-model.tension * place)
-    scores = np.empty(n)
-    log_likelihood, distance = 0.0, 0.0
-    for j in range(m):
-        # fast_align's posterior distance, unlike its prior, counts j from 0, so it fits tensions of about 7
-        # where 12 would be exact. The dictionary must match fast_align's (T33), so we do the same.
-        here, behind = (j + 1) / m, j / m
-        up, down = math.exp(model.tension * here), math.exp(-model.tension * here)
-        z = 0.0
-        for i in range(n):
-            scores[i] = min(rise[i] * down, up * fall[i])  # exp(-tension |i/n - j/m|), with no exp per cell
-            z += scores[i]
-        null = NULL_PROBABILITY * model.nulls[words[generated.begin + j]]
-        total, scale = null, (1.0 - NULL_PROBABILITY) / z
-        for i in range(n):
-            slot = slots[cell + i * given.stride + j * generated.stride]
-            scores[i] *= scale * model.words[slot]
-            total += scores[i]
-        posteriors.nulls[generated.begin + j] = null / total
-        share = 1.0 / total
-        for i in range(n):
-            posterior = scores[i] * share
-            posteriors.words[cell + i * given.stride + j * generated.stride] = posterior
-            distance += abs(place[i] - behind) * posterior
-        log_likelihood += math.log(total)
-    posteriors.sums[pair, 0] = log_likelihood
-    posteriors.sums[pair, 1] = distance
+def empty_row(vocabulary: int) -> Row:
+    """Return a row of no word."""
+    seen, words = np.full(vocabulary, -1, np.int32), np.empty(vocabulary, np.int32)
+    return Row(seen, np.empty(vocabulary), np.empty(vocabulary), words)
 
 
 @compiled
-def accumulate(
-    slots: Offsets, generated: Ids, posteriors: Posteriors, counts: Doubles, null_counts: Doubles,
-    sums: Doubles,
-) -> None:  # fmt: skip
-    """Add a chunk's posteriors to expected counts and sums, in the order of the corpus."""
-    for c in range(len(slots)):
-        counts[slots[c]] += posteriors.words[c]
-    for w in range(len(generated)):
-        null_counts[generated[w]] += posteriors.nulls[w]
-    for k in range(len(posteriors.sums)):
-        sums[0] += posteriors.sums[k, 0]
-        sums[1] += posteriors.sums[k, 1]
+def weigh(
+    word: int, occurrence: int, values: Floats, size: int, row: Row, given: Ids, model: Model,
+    weights: Doubles,
+) -> tuple[int, float, float, float]:  # fmt: skip
+    """Write a weight for each word of the given sentence; the probability that it is linked is proportional.
 
+    Args:
+        word: the generated word, of which this is an occurrence; its row has these values.
+        size: number of given words in `row` so far; those that are new are added, with counts of 0.
 
-@compiled
-def choose_pairs(
-    first: int, last: int, chunk: Chunk, cells: Offsets, forward: Posteriors, backward: Posteriors,
-    source_of: Ids, target_of: Ids,
-) -> None:  # fmt: skip
-    """Write the position that each word of the chunk's pairs [first, last) is linked with.
-
-    It is a position in the other side's sentence, or -1 for none: `source_of` each target word, `target_of`
-    each source word.
+    Returns:
+        The number of words in the row, the factor that turns weights into posteriors, the posterior
+        probability of no link, and the log likelihood.
     """
-    for k in range(first, last):
-        s, t = chunk.source_offsets[k], chunk.target_offsets[k]
-        n, m = chunk.source_offsets[k + 1] - s, chunk.target_offsets[k + 1] - t
-        source, target = Line(s, n, m), Line(t, m, 1)
-        choose(cells[k], source, target, forward, source_of)
-        choose(cells[k], target, source, backward, target_of)
+    record, j = occurrence >> POSITION_BITS, occurrence & ((1 << POSITION_BITS) - 1)
+    positions = model.positions
+    here = positions.begins[given[record]] + j
+    up, down = positions.rise[here], positions.fall[here]
+    begin, n = positions.begins[given[record + 1]], given[record + 1]
+    z, total = 0.0, 0.0
+    for i in range(n):
+        other = given[record + HEADER + i]
+        if row.seen[other] != word:
+            row.seen[other] = word
+            row.words[size] = other
+            row.probabilities[other] = max(values[size] * model.scales[other], FLOOR)
+            row.counts[other] = 0.0
+            size += 1
+        # exp(-tension |i/n - j/m|), with no exp per word
+        prior = min(positions.rise[begin + i] * down, up * positions.fall[begin + i])
+        z += prior
+        weights[i] = prior * row.probabilities[other]
+        total += weights[i]
+    null = NULL_PROBABILITY * model.nulls[word]
+    scale = (1.0 - NULL_PROBABILITY) / z
+    total = null + total * scale
+    return size, scale / total, null / total, math.log(total)
 
 
 @compiled
-def choose(cell: int, given: Line, generated: Line, posteriors: Posteriors, given_of: Ids) -> None:
-    """Write the most probable given position of each generated word, or -1 for none.
+def expect_rows(rows: Rows, given: Ids, longest: int, model: Model, sums: Sums) -> Any:
+    """Run one iteration of expectation maximization on some rows.
 
-    Ties go to no link, then to the leftmost position, as in fast_align.
+    The expected count c of each pair of words becomes exp(digamma(c + ALPHA)) in `rows`: mean-field
+    variational Bayes divides it by exp(digamma(t)), t being the total of c + ALPHA over all rows.
+
+    Args:
+        given: records of the given side.
+        longest: words of its longest sentence.
+        sums: overwritten for the words of these rows.
+
+    Returns:
+        The total t of each given word over these rows, in multiples of 1 / UNIT.
     """
-    for j in range(generated.length):
-        highest, position = posteriors.nulls[generated.begin + j], -1
-        for i in range(given.length):
-            posterior = posteriors.words[cell + i * given.stride + j * generated.stride]
-            if posterior > highest:
-                highest, position = posterior, i
-        given_of[generated.begin + j] = position
+    totals = np.zeros(len(model.scales), np.int64)
+    row, weights = empty_row(len(model.scales)), np.empty(longest)
+    positions = model.positions
+    for r in range(len(rows.places) - 1):
+        word, size = rows.first + r, 0
+        values = rows.values[rows.starts[r] : rows.starts[r + 1]]
+        nulls, log_likelihood, distance = 0.0, 0.0, 0.0
+        for occurrence in rows.occurrences[rows.places[r] : rows.places[r + 1]]:
+            size, share, null, log_total = weigh(word, occurrence, values, size, row, given, model, weights)
+            nulls += null
+            log_likelihood += log_total
+            record, j = occurrence >> POSITION_BITS, occurrence & ((1 << POSITION_BITS) - 1)
+            m, n = given[record], given[record + 1]
+            # fast_align's posterior distance, unlike its prior, counts j from 0, so it fits tensions of about
+            # 7 where 12 would be exact. The dictionary must match fast_align's (T33), so we do the same.
+            begin, behind = positions.begins[n], j / m
+            away = 0.0
+            for i in range(n):
+                row.counts[given[record + HEADER + i]] += weights[i] * share
+                away += abs(positions.place[begin + i] - behind) * weights[i]
+            distance += away * share
+        sums.nulls[word], sums.log_likelihoods[word], sums.distances[word] = nulls, log_likelihood, distance
+        for k in range(size):
+            count = row.counts[row.words[k]] + ALPHA
+            totals[row.words[k]] += round(count * UNIT)
+            values[k] = math.exp(digamma(count))
+    return totals
+
+
+@compiled
+def choose_rows(rows: Rows, given: Ids, longest: int, model: Model, chosen: NDArray[Any]) -> None:
+    """Write the given position that each occurrence of these rows is linked with, or -1 for none.
+
+    It is the most probable one. Ties go to no link, then to the leftmost position, as in fast_align.
+    """
+    row, weights = empty_row(len(model.scales)), np.empty(longest)
+    for r in range(len(rows.places) - 1):
+        size = 0
+        values = rows.values[rows.starts[r] : rows.starts[r + 1]]
+        for place in range(rows.places[r], rows.places[r + 1]):
+            occurrence = rows.occurrences[place]
+            size, share, null, _ = weigh(rows.first + r, occurrence, values, size, row, given, model, weights)
+            # Rounded to float32: without, equal posteriors differ in their last bits.
+            highest, position = np.float32(null), -1
+            for i in range(given[(occurrence >> POSITION_BITS) + 1]):
+                posterior = np.float32(weights[i] * share)
+                if posterior > highest:
+                    highest, position = posterior, i
+            chosen[place] = position
+
+
+@compiled
+def normalize(totals: Offsets, scales: Doubles) -> None:
+    """Write the scale exp(-digamma(t)) of each given word, for totals t in multiples of 1 / UNIT."""
+    for word in range(len(totals)):
+        if totals[word]:
+            scales[word] = math.exp(-digamma(totals[word] / UNIT))
+
+
+@compiled
+def normalize_nulls(counts: Doubles, occurs: NDArray[np.bool_], nulls: Floats) -> None:
+    """Write the probabilities of generated words that have no link, given their expected counts."""
+    total = 0.0
+    for word in range(len(counts)):
+        if occurs[word]:
+            total += counts[word] + ALPHA
+    log_total = digamma(total)
+    for word in range(len(counts)):
+        if occurs[word]:
+            nulls[word] = max(math.exp(digamma(counts[word] + ALPHA) - log_total), FLOOR)

@@ -1,168 +1,155 @@
-"""Tables over pairs of words that occur together, and the probability that one translates the other.
+"""A table on disk of the probabilities that a given word generates another, with a row per generated word.
 
-Each source word has a row, a hash table of the target words that it occurs with. So each pair of words has a
-slot, its index into flat arrays. Memory is proportional to the number of distinct pairs of words, about 35
-bytes each.
+A row has a value for each distinct given word that occurs with the generated word in a sentence pair, in the
+order of first occurrence. The words themselves are not stored: who goes through the sentences of a generated
+word meets them in this order. So a pair of words takes 4 bytes of disk, and only a few rows are in memory.
 """
 
 import math
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from convs2s.text.alignment.compiled import compiled
-from convs2s.text.alignment.word_ids import Chunk, Corpus, Ids, Side, ranges
+from convs2s.text.alignment.word_ids import HEADER, Ids, Side, map_array
 from convs2s.text.corpus.flat_ids import Offsets
 from convs2s.text.corpus.parallel import Threads
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
+Result = TypeVar("Result")
 
 BATCH_WORDS = 1 << 24
-"""Occurrences of source words whose rows are built together; 4 bytes each."""
-EMPTY = -1
+"""Occurrences of generated words whose rows a thread has in memory at once, 8 bytes each."""
+POSITION_BITS = 24
 ALPHA = 0.01
 """Pseudo-count of variational Bayes, for each pair of words (Dyer et al., 2013)."""
 FLOOR = 1.2e-38
 """Lowest probability: float32 cannot hold less in full precision, and no sum may become 0."""
 
 
-class Table(NamedTuple):
-    """Row of source word s: slots [starts[s], starts[s + 1]) of `targets`; a free slot holds -1."""
-
-    starts: Offsets
-    targets: Ids
-
-
-class Batch(NamedTuple):
-    """Occurrences of source words: word first + w occurs in sentences[places[w] : places[w + 1]]."""
+class Rows(NamedTuple):
+    """The rows of consecutive generated words, from word `first`."""
 
     first: int
     places: Offsets
-    sentences: Ids
+    """Word first + r has the occurrences places[r] to places[r + 1], in the order of the corpus."""
+    occurrences: Offsets
+    """The given sentence's index in the records << POSITION_BITS | position of the generated word from 0."""
+    starts: Offsets
+    """Word first + r has the values starts[r] to starts[r + 1]."""
+    values: Floats
 
 
-def build_table(corpus: Corpus, threads: Threads) -> Table:
-    """Return the table of all pairs of words that occur together in a sentence pair.
+class Table:
+    """The rows of all generated words, in two files."""
 
-    It does not depend on the number of threads or the size of batches.
-    """
-    target = corpus.target.ids, corpus.target.offsets
-    sizes = np.zeros(corpus.source.vocabulary, np.int64)
-    for batch in batches(corpus.source):
-        threads.share(batch.places, count_rows, batch, *target, corpus.target.vocabulary, sizes)
-    capacities = sizes + sizes // 4 + np.minimum(sizes, 1)  # rows are at most 80% full
-    starts = np.insert(np.cumsum(capacities), 0, 0)
-    table = Table(starts, np.full(starts[-1], EMPTY, np.int32))
-    for batch in batches(corpus.source):
-        threads.share(batch.places, fill_rows, batch, *target, table)
-    return table
+    def __init__(self, folder: Path, given: Side, generated: Side, threads: Threads) -> None:
+        """List the occurrences and count the values, but do not write those yet."""
+        folder.mkdir()
+        self.given, self.generated, self.threads = given, generated, threads
+        self.occurrences, self.values = folder / "occurrences", folder / "values"
+        frequencies = np.zeros(generated.vocabulary, np.int64)
+        count_words(generated.records(), frequencies)
+        self.places = np.insert(np.cumsum(frequencies), 0, 0)
+        most = min(BATCH_WORDS, generated.words // (4 * threads.count) + 1)
+        batches = (slice(*ends) for ends in ranges(frequencies, most))
+        self.batches = [batch for batch in batches if frequencies[batch].any()]
+        self.occurrences.touch()
+        sizes = np.zeros(generated.vocabulary, np.int64)
+        for batch, found in zip(self.batches, threads.map(self.list_occurrences, self.batches), strict=True):
+            sizes[batch] = found
+        self.starts = np.insert(np.cumsum(sizes), 0, 0)
+
+    def list_occurrences(self, batch: slice) -> Offsets:
+        """Write the occurrences of a batch of words; return the number of values of each."""
+        places = self.places[batch.start : batch.stop + 1] - self.places[batch.start]
+        occurrences = np.empty(places[-1], np.int64)
+        given = self.given.records()
+        gather(self.generated.records(), batch.start, places.copy(), occurrences)
+        write_at(self.occurrences, int(self.places[batch.start]), occurrences)
+        return count_values(places, occurrences, given, self.given.vocabulary)
+
+    def write_values(self) -> None:
+        """Write a value of 1 for each distinct pair of words."""
+        with self.values.open("wb") as stream:
+            for batch in self.batches:
+                stream.write(
+                    np.ones(self.starts[batch.stop] - self.starts[batch.start], np.float32).tobytes()
+                )
+
+    def map(self, function: Callable[[Rows], Result]) -> Iterator[Result]:
+        """Yield the results of a function of rows, for all rows that have occurrences."""
+
+        def call(batch: slice) -> Result:
+            ends = slice(batch.start, batch.stop + 1)
+            places, starts = self.places[ends], self.starts[ends]
+            occurrences = map_array(self.occurrences, np.int64, places[0], places[-1])
+            values = map_array(self.values, np.float32, starts[0], starts[-1])
+            return function(Rows(batch.start, places - places[0], occurrences, starts - starts[0], values))
+
+        return self.threads.map(call, self.batches)
 
 
-def batches(source: Side) -> Iterator[Batch]:
-    """Yield batches of source words with at most BATCH_WORDS occurrences, but at least one word."""
-    frequencies = np.zeros(source.vocabulary, np.int64)
-    for begin in range(0, len(source.ids), BATCH_WORDS):
-        frequencies += np.bincount(source.ids[begin : begin + BATCH_WORDS], minlength=source.vocabulary)
-    for first, last in ranges(frequencies, BATCH_WORDS):
-        places = np.insert(np.cumsum(frequencies[first:last]), 0, 0)
-        sentences = np.empty(places[-1], np.int32)
-        gather(source.ids, source.offsets, first, last, places[:-1].copy(), sentences)
-        yield Batch(first, places, sentences)
+def ranges(sizes: Offsets, most: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges of consecutive items whose sizes add up to at most `most`, but at least one item."""
+    ends = np.cumsum(sizes)
+    first, before = 0, 0
+    while first < len(sizes):
+        last = max(first + 1, int(np.searchsorted(ends, before + most, side="right")))
+        yield first, last
+        first, before = last, int(ends[last - 1])
+
+
+def write_at(path: Path, place: int, values: NDArray[Any]) -> None:
+    """Write elements to a file, beginning with element `place`."""
+    with path.open("r+b") as stream:
+        stream.seek(place * values.itemsize)
+        stream.write(values.data)
 
 
 @compiled
-def gather(
-    source: NDArray[np.integer], offsets: Offsets, first: int, last: int, places: Offsets, sentences: Ids
-) -> None:
-    """List the sentences of each word w in [first, last) in `sentences`, starting at places[w - first]."""
-    for k in range(len(offsets) - 1):
-        for word in source[offsets[k] : offsets[k + 1]]:
+def count_words(records: Ids, frequencies: Offsets) -> None:
+    """Write the number of occurrences of each word of one side."""
+    place = 0
+    while place < len(records):
+        end = place + HEADER + records[place + 1]
+        for word in records[place + HEADER : end]:
+            frequencies[word] += 1
+        place = end
+
+
+@compiled
+def gather(records: Ids, first: int, places: Offsets, occurrences: Offsets) -> None:
+    """List the occurrences of the words first + r in `occurrences`, from places[r]; changes `places`."""
+    own, given = 0, 0
+    last = first + len(places) - 1
+    while own < len(records):
+        for j in range(records[own + 1]):
+            word = records[own + HEADER + j]
             if first <= word < last:
-                sentences[places[word - first]] = k
+                occurrences[places[word - first]] = (given << POSITION_BITS) | j
                 places[word - first] += 1
+        given += HEADER + records[own]
+        own += HEADER + records[own + 1]
 
 
 @compiled
-def count_rows(
-    begin: int, end: int, batch: Batch, target: Ids, offsets: Offsets, vocabulary: int, sizes: Offsets
-) -> None:
-    """Write to `sizes` the number of target words that source words [begin, end) of a batch occur with."""
-    seen = np.full(vocabulary, EMPTY, np.int32)  # the last source word that occurred with this target word
-    for word in range(begin, end):
-        for k in batch.sentences[batch.places[word] : batch.places[word + 1]]:
-            for t in target[offsets[k] : offsets[k + 1]]:
-                if seen[t] != word:
-                    seen[t] = word
-                    sizes[batch.first + word] += 1
-
-
-@compiled
-def fill_rows(begin: int, end: int, batch: Batch, target: Ids, offsets: Offsets, table: Table) -> None:
-    """Fill the row of each source word [begin, end) of a batch with the target words it occurs with."""
-    for word in range(begin, end):
-        for k in batch.sentences[batch.places[word] : batch.places[word + 1]]:
-            for t in target[offsets[k] : offsets[k + 1]]:
-                table.targets[find(table, batch.first + word, t)] = t
-
-
-@compiled
-def find(table: Table, source: int, target: int) -> int:
-    """Return the slot of a pair of words, or if it has none, the free slot where it belongs."""
-    slot: int
-    start, end = table.starts[source], table.starts[source + 1]
-    # Fibonacci hashing: the product's lower 32 bits, as a fraction of 2^32, choose a place in the row.
-    scrambled = (np.int64(target) * 2_654_435_769) & 0xFFFFFFFF
-    slot = start + ((scrambled * (end - start)) >> 32)
-    while table.targets[slot] != target and table.targets[slot] != EMPTY:
-        slot = slot + 1 if slot + 1 < end else start
-    return slot
-
-
-@compiled
-def look_up(first: int, last: int, chunk: Chunk, cells: Offsets, table: Table, slots: Offsets) -> None:
-    """Write the slots of all pairs of words in the chunk's sentence pairs [first, last).
-
-    Those of pair k are the range [cells[k], cells[k + 1]) of `slots`, by source, then target position.
-    """
-    for k in range(first, last):
-        cell = cells[k]
-        for s in chunk.source[chunk.source_offsets[k] : chunk.source_offsets[k + 1]]:
-            for t in chunk.target[chunk.target_offsets[k] : chunk.target_offsets[k + 1]]:
-                slots[cell] = find(table, s, t)
-                cell += 1
-
-
-@compiled
-def normalize(
-    table: Table, given_source: bool, vocabulary: int, counts: Doubles, probabilities: Floats
-) -> None:
-    """Turn expected counts into probabilities by mean-field variational Bayes, and reset them to 0.
-
-    p(f|e) = exp(digamma(count(e, f) + ALPHA) - digamma(total of these over f)). It does not sum to 1.
-
-    Args:
-        table: of pairs of words.
-        given_source: whether e is the source word and f the target word, rather than the reverse.
-        vocabulary: number of words e.
-        counts: of each slot.
-        probabilities: of each slot; overwritten.
-    """
-    totals = np.zeros(vocabulary)
-    for s in range(len(table.starts) - 1):
-        for slot in range(table.starts[s], table.starts[s + 1]):
-            if table.targets[slot] != EMPTY:
-                totals[s if given_source else table.targets[slot]] += counts[slot] + ALPHA
-    for e in range(vocabulary):
-        totals[e] = digamma(totals[e])
-    for s in range(len(table.starts) - 1):
-        for slot in range(table.starts[s], table.starts[s + 1]):
-            if table.targets[slot] != EMPTY:
-                log_total = totals[s if given_source else table.targets[slot]]
-                probabilities[slot] = max(math.exp(digamma(counts[slot] + ALPHA) - log_total), FLOOR)
-                counts[slot] = 0.0
+def count_values(places: Offsets, occurrences: Offsets, given: Ids, vocabulary: int) -> Offsets:
+    """Return the number of distinct given words that occur with each generated word."""
+    sizes = np.zeros(len(places) - 1, np.int64)
+    seen = np.full(vocabulary, -1, np.int32)  # the last row that has this given word
+    for r in range(len(sizes)):
+        for occurrence in occurrences[places[r] : places[r + 1]]:
+            record = occurrence >> POSITION_BITS
+            for word in given[record + HEADER : record + HEADER + given[record + 1]]:
+                if seen[word] != r:
+                    seen[word] = r
+                    sizes[r] += 1
+    return sizes
 
 
 @compiled

@@ -4,10 +4,13 @@ import functools
 import itertools
 import multiprocessing
 import os
+import re
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,6 +30,18 @@ def cores() -> int:
     """Return the number of cores that this process may use; the machine may have more."""
     affinity = getattr(os, "sched_getaffinity", None)  # Linux only
     return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def available_memory() -> int:
+    """Return the bytes of memory that this process may still use; on systems other than Linux, no limit."""
+    meminfo, group = Path("/proc/meminfo"), Path("/sys/fs/cgroup/memory.max")
+    found = (
+        re.search(r"^MemAvailable: +(\d+) kB", meminfo.read_text(), re.MULTILINE)
+        if meminfo.exists()
+        else None
+    )
+    limit = group.read_text().strip() if group.exists() else "max"
+    return min(int(found[1]) << 10 if found else sys.maxsize, int(limit) if limit != "max" else sys.maxsize)
 
 
 def map_chunks(

@@ -1,13 +1,11 @@
 """Alignment candidates of source tokens, counted from links."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from convs2s.text.alignment import link_counting
-from convs2s.text.alignment.backends import BACKENDS, align_ids
 from convs2s.text.alignment.candidates import (
     NO_CANDIDATES,
     Candidates,
@@ -15,47 +13,56 @@ from convs2s.text.alignment.candidates import (
     read_candidates,
     write_candidates,
 )
-from convs2s.text.alignment.fast_align import Links
 from convs2s.text.alignment.link_counting import build_candidates
-from convs2s.text.vocabulary.encoded import EncodedCorpus
+from convs2s.text.alignment.word_ids import Corpus, copy_ids
+from convs2s.text.corpus.flat_ids import FlatIds
 from convs2s.text.vocabulary.vocabulary import EOS
+from tests.text.alignment.corpora import pack
 
 
-def corpus(*sentences: list[int]) -> EncodedCorpus:
+@pytest.fixture
+def corpus(tmp_path: Path) -> Corpus:
+    """Return four encoded pairs."""
+    return copy_ids(encode([3, 5], [3, 3], [], [5]), encode([9, 7], [7, 8], [4], [6]), tmp_path)
+
+
+def encode(*sentences: list[int]) -> FlatIds:
     """Return sentences in memory, each followed by EOS."""
     rows = [[*sentence, EOS] for sentence in sentences]
-    offsets = np.cumsum([0, *map(len, rows)])
-    return EncodedCorpus(np.array([i for row in rows for i in row], dtype=np.uint16), offsets)
+    return FlatIds(np.array([i for row in rows for i in row], np.uint16), np.cumsum([0, *map(len, rows)]))
 
 
-SOURCE = corpus([3, 5], [3, 3], [], [5])
-TARGET = corpus([9, 7], [7, 8], [4], [6])
-LINKS = [[(0, 0), (1, 1)], [(0, 0), (0, 1), (1, 0)], [], [(0, 0)]]
+LINKS = pack([[(0, 0), (1, 1)], [(0, 0), (0, 1), (1, 0)], [], [(0, 0)]])
 # Token 3 is linked with 7 twice, with 8 and 9 once each; token 5 with 6 and 7 once each.
 
 
 @pytest.mark.parametrize("held", [1, 1 << 22])
-def test_candidates_are_ordered_by_frequency_then_by_id(held: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By hand; the block size must make no difference."""
+@pytest.mark.parametrize("threads", [1, 3])
+def test_candidates_are_ordered_by_frequency_then_by_id(
+    corpus: Corpus, tmp_path: Path, held: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By hand; neither the block size nor the number of threads must make a difference."""
     monkeypatch.setattr(link_counting, "HELD_LINKS", held)
-    found = build_candidates(SOURCE, TARGET, LINKS, most=10)
+    monkeypatch.setattr(link_counting, "cores", lambda: threads)
+    found = build_candidates(corpus, LINKS, 10, tmp_path)
     assert found.offsets.tolist() == [0, 0, 0, 0, 3, 3, 5]
     assert found.targets.tolist() == [7, 8, 9, 6, 7]
-    kept = build_candidates(SOURCE, TARGET, LINKS, most=1)
+    kept = build_candidates(corpus, LINKS, 1, tmp_path)
     assert (kept.offsets.tolist(), kept.targets.tolist()) == ([0, 0, 0, 0, 1, 1, 2], [7, 6])
 
 
-def test_candidates_of_several_tokens_are_concatenated() -> None:
+def test_candidates_of_several_tokens_are_concatenated(corpus: Corpus, tmp_path: Path) -> None:
     """A token without candidates, or one that the alignment does not have, adds none."""
-    found = build_candidates(SOURCE, TARGET, LINKS, most=10)
+    found = build_candidates(corpus, LINKS, 10, tmp_path)
     assert found.of(np.array([5, 4, 3, 999])).tolist() == [6, 7, 7, 8, 9]
     assert NO_CANDIDATES.of(np.array([0, 5])).tolist() == []
-    assert build_candidates(SOURCE, TARGET, [[], [], [], []], most=10).targets.tolist() == []
+    none = build_candidates(corpus, pack([[], [], [], []]), 10, tmp_path)
+    assert (none.offsets.tolist(), none.targets.tolist()) == ([0], [])
 
 
-def test_candidates_round_trip_and_equal_ones_give_equal_bytes(tmp_path: Path) -> None:
+def test_candidates_round_trip_and_equal_ones_give_equal_bytes(corpus: Corpus, tmp_path: Path) -> None:
     """DVC hashes the file, so its bytes must depend on the content alone."""
-    candidates = build_candidates(SOURCE, TARGET, LINKS, most=10)
+    candidates = build_candidates(corpus, LINKS, 10, tmp_path)
     for name in ("a", "b"):
         write_candidates(tmp_path / name, candidates)
     found = read_candidates(tmp_path / "a")
@@ -76,16 +83,3 @@ def test_errors_of_faulty_files_say_what_to_do(tmp_path: Path) -> None:
     assert not has_candidates(path)
     with pytest.raises(ValueError, match=r"holds no candidates.*Set align.candidates"):
         read_candidates(path)
-
-
-def test_ids_are_aligned_as_words_without_eos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """EOS would be linked with arbitrary words; an empty sentence is an empty line."""
-    texts: list[bytes] = []
-
-    def record(source: Path, target: Path, *_: object) -> Iterator[Links]:
-        texts.extend([source.read_bytes(), target.read_bytes()])
-        return iter([])
-
-    monkeypatch.setitem(BACKENDS, "builtin", record)
-    assert list(align_ids("builtin", SOURCE, TARGET, 5, tmp_path)) == []
-    assert texts == [b"3 5\n3 3\n\n5\n", b"9 7\n7 8\n4\n6\n"]

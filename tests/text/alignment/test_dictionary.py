@@ -4,37 +4,46 @@ from pathlib import Path
 
 import pytest
 
+from convs2s.text.alignment import link_counting
 from convs2s.text.alignment.dictionary import Entry, read_dictionary, write_dictionary
-from convs2s.text.alignment.link_counting import build_dictionary
+from tests.text.alignment.corpora import LinkLists, number, pack
 
 HEADER = "source\ttarget\tcount\tlinks\n"
 
 
-def test_the_most_frequent_partner_is_taken_with_its_counts() -> None:
+def build_dictionary(folder: Path, pairs: list[tuple[str, str]], links: LinkLists) -> list[Entry]:
+    """Return the dictionary of a corpus with these links."""
+    return link_counting.build_dictionary(*number(folder, pairs), pack(links), folder)
+
+
+def test_the_most_frequent_partner_is_taken_with_its_counts(tmp_path: Path) -> None:
     """`house` is linked twice with Haus and once with Heim; `the` once, `blue` never."""
     pairs = [("the house", "das Haus"), ("house", "Haus"), ("blue house", "Heim")]
     links = [[(0, 0), (1, 1)], [(0, 0)], [(1, 0)]]
-    assert build_dictionary(pairs, links) == [Entry("house", "Haus", 2, 3), Entry("the", "das", 1, 1)]
+    assert build_dictionary(tmp_path, pairs, links) == [
+        Entry("house", "Haus", 2, 3),
+        Entry("the", "das", 1, 1),
+    ]
 
 
-def test_near_ties_go_to_the_rarer_target_word() -> None:
+def test_near_ties_go_to_the_rarer_target_word(tmp_path: Path) -> None:
     """Now and then a comma is linked with any word. Nine links of ten compete with ten; eight do not."""
     for rarer, wanted in ((9, "rare"), (8, ",")):
         pairs = [("w", ",")] * 10 + [("w", "rare")] * rarer
-        (entry,) = build_dictionary(pairs, [[(0, 0)]] * len(pairs))
+        (entry,) = build_dictionary(tmp_path, pairs, [[(0, 0)]] * len(pairs))
         assert entry.target == wanted
     pairs = [("leider ,", "unfortunately ,"), ("leider", ","), ("ja ,", "yes ,")]
     links = [[(0, 0), (1, 1)], [(0, 0)], [(0, 0), (1, 1)]]
-    found = {entry.source: entry for entry in build_dictionary(pairs, links)}
+    found = {entry.source: entry for entry in build_dictionary(tmp_path, pairs, links)}
     assert found["leider"] == Entry("leider", "unfortunately", 1, 2)
 
 
-def test_other_ties_and_entries_are_in_code_point_order() -> None:
+def test_other_ties_and_entries_are_in_code_point_order(tmp_path: Path) -> None:
     """The order of the text must not matter; upper case comes before lower case, ä after z."""
     for words in (["z", "Z", "ä"], ["ä", "z", "Z"]):
         pairs = [("a", word) for word in words]
-        assert build_dictionary(pairs, [[(0, 0)]] * 3) == [Entry("a", "Z", 1, 3)]
-    entries = build_dictionary([("é z a Z", "1 2 3 4")], [[(0, 0), (1, 1), (2, 2), (3, 3)]])
+        assert build_dictionary(tmp_path, pairs, [[(0, 0)]] * 3) == [Entry("a", "Z", 1, 3)]
+    entries = build_dictionary(tmp_path, [("é z a Z", "1 2 3 4")], [[(0, 0), (1, 1), (2, 2), (3, 3)]])
     assert [entry.source for entry in entries] == ["Z", "a", "z", "é"]
 
 

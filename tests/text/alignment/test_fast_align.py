@@ -5,41 +5,41 @@ import math
 import random
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from benchmarks._aligners import systran
+from benchmarks._aligners import Pair, systran
 from benchmarks.align import alignment_error_rate, equal_entries
-from convs2s.text.alignment import fast_align, translation_table
-from convs2s.text.alignment.fast_align import Aligner, Links, align
+from convs2s.text.alignment import fast_align, translation_table, word_ids
+from convs2s.text.alignment.fast_align import Aligner, Direction, align
 from convs2s.text.alignment.link_counting import build_dictionary
 from convs2s.text.alignment.symmetrization import symmetrize
-from convs2s.text.alignment.translation_table import build_table, digamma, find
-from convs2s.text.alignment.word_ids import number_words, numbering
+from convs2s.text.alignment.translation_table import FLOOR, POSITION_BITS, digamma
+from convs2s.text.alignment.word_ids import Corpus
 from convs2s.text.corpus.parallel import Threads
+from tests.text.alignment.corpora import number, pack, unpack
 from tests.text.alignment.test_diagonal_prior import sum_distances
 
 Pairs = list[tuple[list[str], list[str]]]
 
 
-def write(folder: Path, pairs: Pairs) -> tuple[Path, Path]:
-    """Write a corpus; return its two files."""
-    for side, name in enumerate(("source", "target")):
-        lines = "".join(" ".join(pair[side]) + "\n" for pair in pairs)
-        (folder / name).write_text(lines, encoding="utf-8", newline="\n")
-    return folder / "source", folder / "target"
+def numbered(folder: Path, pairs: Pairs) -> tuple[Corpus, list[list[str]]]:
+    """Write and number a corpus; return it with each side's words."""
+    return number(folder, [(" ".join(source), " ".join(target)) for source, target in pairs])
 
 
-def aligned(folder: Path, pairs: Pairs, iterations: int = 5) -> list[Links]:
+def aligned(folder: Path, pairs: Pairs, iterations: int = 5) -> list[Pair]:
     """Write and align a corpus."""
-    return list(align(*write(folder, pairs), iterations, folder))
+    return unpack(align(numbered(folder, pairs)[0], iterations, folder))
 
 
-def permuted(count: int) -> tuple[Pairs, list[Links]]:
+def permuted(count: int) -> tuple[Pairs, list[Pair]]:
     """Return pairs whose target is the source word for word, neighbors swapped, and their true links."""
     generator = random.Random(5)
     pairs, truth = [], []
@@ -104,58 +104,73 @@ class Reference:
         return found
 
 
+def probabilities(direction: Direction, *words: list[str]) -> Iterator[tuple[tuple[str, str], float]]:
+    """Yield ((given word, generated word), p(generated | given)) for the words that occur together."""
+    given, generated = words if direction.table.given.path.name.startswith("source") else words[::-1]
+    records = direction.table.given.records().tolist()
+    for rows in direction.table.map(lambda rows: rows):
+        for r in range(len(rows.places) - 1):
+            met: dict[int, None] = {}
+            for place in rows.occurrences[rows.places[r] : rows.places[r + 1]].tolist():
+                record = place >> POSITION_BITS
+                met |= dict.fromkeys(records[record + 2 : record + 2 + records[record + 1]])
+            values = rows.values[rows.starts[r] : rows.starts[r + 1]].tolist()
+            for word, value in zip(met, values, strict=True):
+                p = max(value * direction.scales[word], FLOOR)
+                yield (given[word], generated[rows.first + r]), p
+
+
 @pytest.mark.parametrize("iterations", [1, 2, 4])
 def test_tables_tensions_and_links_are_those_of_a_plain_reference(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, iterations: int
 ) -> None:
-    """Hash tables, chunks, float32 storage and closed forms must not affect the result."""
-    monkeypatch.setattr(fast_align, "CHUNK_CELLS", 20)
+    """Neither rows, batches, float32 storage nor closed forms must affect the result."""
+    monkeypatch.setattr(translation_table, "BATCH_WORDS", 20)
     pairs = [pair for pair in permuted(30)[0] if len({*pair[0]}) == len(pair[0])]  # a repeated word may tie
     forward, backward = Reference(pairs), Reference([(t, s) for s, t in pairs])
-    files = write(tmp_path, pairs)
+    corpus, words = numbered(tmp_path, pairs)
     with Threads(2) as threads:
-        corpus = number_words(*files, tmp_path)
-        aligner = Aligner(corpus, build_table(corpus, threads), threads, exact=False)
+        aligner = Aligner(corpus, tmp_path, threads, exact=False)
+        for direction in aligner.directions:
+            direction.table.write_values()
         for iteration in range(iterations):
             for reference in (forward, backward):
                 reference.iterate(fit_tension=iteration > 0)
             aligner.iterate(fit_tension=iteration > 0)
-        found = [links for chunk in corpus.chunks(20) for links in aligner.link(chunk)]
+        found = unpack(aligner.link())
+        tables = [dict(probabilities(direction, *words)) for direction in aligner.directions]
     assert aligner.forward.tension == pytest.approx(forward.tension, rel=1e-5)
     assert aligner.backward.tension == pytest.approx(backward.tension, rel=1e-5)
-    source_ids, target_ids = numbering(), numbering()
-    for source, target in pairs:
-        for s in source:
-            for t in target:
-                slot = find(aligner.table, source_ids[s], target_ids[t])
-                both = [direction.probabilities[slot] for direction in (aligner.forward, aligner.backward)]
-                assert both == pytest.approx([forward.t[s][t], backward.t[t][s]], rel=1e-4, abs=1e-30)
+    for table, given in ((tables[0], forward), (tables[1], backward)):
+        wanted = {(e, f): p for e, row in given.t.items() if e != "<null>" for f, p in row.items()}
+        assert table == pytest.approx(wanted, rel=1e-4, abs=1e-30)
     for links, one, other in zip(found, forward.links(), backward.links(), strict=True):
         rows = np.zeros((len(one) + len(other), 2), np.int32)
         count = symmetrize(np.array(one, np.int32), np.array(other, np.int32), rows)
         assert links == [tuple(link) for link in rows[:count].tolist()]
 
 
-@pytest.mark.parametrize(("chunk_cells", "threads"), [(1, 1), (7, 3), (50, 2)])
-def test_neither_chunks_nor_threads_change_the_alignment(
+@pytest.mark.parametrize(("batch", "threads"), [(1, 1), (7, 3), (50, 2)])
+def test_neither_batches_nor_threads_change_the_alignment(
     tmp_path: Path,
     capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
-    chunk_cells: int,
+    batch: int,
     threads: int,
 ) -> None:
     """DVC compares bytes, so every machine must give the same ones; the reports show every tension."""
     pairs = permuted(60)[0]
     wanted, reports = aligned(tmp_path, pairs), capfd.readouterr().err
-    monkeypatch.setattr(fast_align, "CHUNK_CELLS", chunk_cells)
-    monkeypatch.setattr(translation_table, "BATCH_WORDS", chunk_cells)
+    monkeypatch.setattr(translation_table, "BATCH_WORDS", batch)
+    monkeypatch.setattr(word_ids, "BLOCK", batch)
     monkeypatch.setattr(fast_align, "cores", lambda: threads)
     assert aligned(tmp_path, pairs) == wanted
-    assert capfd.readouterr().err == reports
-    assert reports.count("\n") == 5
+    again = capfd.readouterr().err
+    assert again.partition("iteration")[2] == reports.partition("iteration")[2]
+    assert reports.count("iteration") == 5
     assert "align: iteration 4 of 5: forward perplexity" in reports
     assert reports.endswith(f"\nalign: iteration 5 of 5: linked {len(wanted)} sentence pairs\n")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["source", "target"]
+    assert {path.suffix for path in tmp_path.iterdir()} == {"", ".records"}  # no temporary folder
 
 
 def test_empty_sides_have_no_links_and_change_nothing_else(tmp_path: Path) -> None:
@@ -195,10 +210,28 @@ def test_links_and_dictionary_agree_with_systran_align_on_some_real_text(
             sides.append([re.findall(r"\w+|[^\w\s]", line.lower()) for line in islice(stream, 500)])
     pairs = list(zip(*sides, strict=True))
     ours = aligned(tmp_path, pairs)
-    theirs = list(systran(*write(tmp_path, pairs), 5, tmp_path))
+    corpus, words = numbered(tmp_path, pairs)
+    theirs = list(systran(tmp_path / "s", tmp_path / "t", 5, tmp_path))
     assert 1.0 - alignment_error_rate(ours, theirs) >= 0.95
-    text = [(" ".join(source), " ".join(target)) for source, target in pairs]
     one, other = (
-        {entry.source: entry.target for entry in build_dictionary(text, links)} for links in (ours, theirs)
+        {entry.source: entry.target for entry in build_dictionary(corpus, words, pack(links), tmp_path)}
+        for links in (ours, theirs)
     )
-    assert equal_entries(one, other, tmp_path / "source") >= 0.93
+    assert equal_entries(one, other, tmp_path / "s") >= 0.93
+
+
+@pytest.mark.parametrize(
+    ("what", "available"), [("memory", "available_memory"), ("disk space", "disk_usage")]
+)
+def test_what_does_not_fit_is_refused_before_it_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, available: str
+) -> None:
+    """Otherwise the system kills the process, or a disk is full, hours later."""
+    monkeypatch.setattr(fast_align, "available_memory", lambda: 1 << (20 if what == "memory" else 40))
+    monkeypatch.setattr(fast_align.shutil, "disk_usage", lambda _: SimpleNamespace(free=100))
+    monkeypatch.setattr(Aligner, "iterate", None)
+    with pytest.raises(
+        OSError, match=rf"needs up to 0.\d+ GiB of {what}; expected as much on .*, found 0.00"
+    ):
+        aligned(tmp_path, permuted(6)[0])
+    assert {path.suffix for path in tmp_path.iterdir()} == {"", ".records"}

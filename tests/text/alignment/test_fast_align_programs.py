@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.text.alignment.backends import BACKENDS
+from tests.text.alignment.corpora import number, unpack
 
 # Links the first words of both sides, and records its input and options.
 FAST_ALIGN = """#!/bin/sh
@@ -36,17 +37,14 @@ def install(folder: Path, name: str, script: str) -> None:
     (folder / name).chmod(0o755)
 
 
-def corpus(folder: Path, source: str, target: str) -> tuple[Path, Path]:
-    """Write a corpus."""
-    for name, text in (("s", source), ("t", target)):
-        (folder / name).write_text(text, encoding="utf-8", newline="\n")
-    return folder / "s", folder / "t"
+def run(folder: Path, pairs: list[tuple[str, str]], iterations: int = 5) -> list[list[tuple[int, int]]]:
+    """Return the links of a corpus."""
+    return unpack(BACKENDS["fast_align"](number(folder, pairs)[0], iterations, folder))
 
 
 def test_both_directions_and_atools_are_run_with_fast_aligns_options(tmp_path: Path, programs: Path) -> None:
     """fast_align -d -o -v, once more with -r, then atools -c grow-diag-final-and (T33)."""
-    links = list(BACKENDS["fast_align"](*corpus(tmp_path, "a b\n", "x\n"), 7, tmp_path))
-    assert links == [[(0, 0)]]
+    assert run(tmp_path, [("a b", "x")], 7) == [[(0, 0)]]
     forward, backward, both = (programs / "calls").read_text().splitlines()
     text = forward.split()[1]
     assert forward == f"-i {text} -d -o -v -I 7"
@@ -56,32 +54,35 @@ def test_both_directions_and_atools_are_run_with_fast_aligns_options(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "links", "text"),
+    ("pairs", "links", "text"),
     [
         # fast_align stops at a line with an empty side.
-        ("a\n\nb\nc\n", "x\ny\n\nz\n", [[(0, 0)], [], [], [(0, 0)]], "a ||| x\nc ||| z\n"),
+        (
+            [("a", "x"), ("", "y"), ("b", ""), ("c", "z")],
+            [[(0, 0)], [], [], [(0, 0)]],
+            "0 ||| 0\n2 ||| 2\n",
+        ),
         # A word ||| would end the source side; fast_align does not split words at a no-break space.
-        ("a  |||\xa0b\n", "||| x\n", [[(0, 0)]], "a ¦¦¦ b ||| ¦¦¦ x\n"),
+        ([("a  |||\xa0b", "||| x")], [[(0, 0)]], "0 1 2 ||| 0 1\n"),
         # fast_align fails on an empty file.
-        ("\n", "x\n", [[]], None),
+        ([("", "x")], [[]], None),
     ],
 )
 def test_the_programs_get_text_that_they_can_read(
-    tmp_path: Path, programs: Path, source: str, target: str, links: list[list[object]], text: str | None
+    tmp_path: Path, programs: Path, pairs: list[tuple[str, str]], links: list[list[object]], text: str | None
 ) -> None:
-    assert list(BACKENDS["fast_align"](*corpus(tmp_path, source, target), 5, tmp_path)) == links
+    assert run(tmp_path, pairs) == links
     given = programs / "input"
     assert (given.read_text(encoding="utf-8") if given.exists() else None) == text
 
 
 def test_a_missing_or_failing_program_is_named_with_a_remedy(tmp_path: Path, programs: Path) -> None:
     """Missing ones are found before any computation; a failing one prints the cause to stderr itself."""
-    files = corpus(tmp_path, "a\n", "x\n")
     install(programs, "fast_align", "#!/bin/sh\necho 'out of memory' >&2\nexit 3\n")
     with pytest.raises(ChildProcessError, match=r"fast_align -i .* ended with status 3"):
-        list(BACKENDS["fast_align"](*files, 5, tmp_path))
+        run(tmp_path, [("a", "x")])
     for name in ("atools", "fast_align"):
         (programs / name).unlink()
         message = f"program {name} is not on PATH. Build it from .* or choose align.backend: exact"
         with pytest.raises(FileNotFoundError, match=message):
-            list(BACKENDS["fast_align"](*files, 5, tmp_path))
+            run(tmp_path, [("a", "x")])

@@ -6,40 +6,59 @@ import numpy as np
 import pytest
 
 from convs2s.text.alignment import word_ids
-from convs2s.text.alignment.word_ids import Corpus, number_words
+from convs2s.text.alignment.word_ids import Chunk, copy_ids, pack_links
+from convs2s.text.corpus.flat_ids import FlatIds
+from convs2s.text.vocabulary.vocabulary import EOS
+from tests.text.alignment.corpora import number, unpack
 
 
-def numbered(folder: Path, source: str, target: str) -> Corpus:
-    """Write and number a corpus."""
-    (folder / "s").write_text(source, encoding="utf-8", newline="\n")
-    (folder / "t").write_text(target, encoding="utf-8", newline="\n")
-    return number_words(folder / "s", folder / "t", folder)
+@pytest.fixture(params=[1, 2, 4096])
+def block(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Return the number of pairs that are in memory at once, which must make no difference."""
+    monkeypatch.setattr(word_ids, "BLOCK", request.param)
+    return int(request.param)
 
 
-@pytest.mark.parametrize("block", [1, 2, 4096])
-def test_words_are_numbered_by_first_occurrence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
-) -> None:
+def values(chunk: Chunk) -> list[list[int]]:
+    return [array.tolist() for array in chunk]
+
+
+@pytest.mark.parametrize("block", [4096], indirect=True)
+def test_words_are_numbered_by_first_occurrence(tmp_path: Path, block: int) -> None:
     """A pair with an empty side is empty on both: its words must not count, but it keeps its position."""
-    monkeypatch.setattr(word_ids, "BLOCK", block)
-    corpus = numbered(tmp_path, "b a b\n\nc\n  \nq\n", "x\ny\nz x\nz\n\n")
-    assert corpus.source.ids.tolist() == [0, 1, 0, 2]
-    assert corpus.source.offsets.tolist() == [0, 3, 3, 4, 4, 4]
-    assert corpus.target.ids.tolist() == [0, 1, 0]
-    assert corpus.target.offsets.tolist() == [0, 1, 1, 3, 3, 3]
-    assert (corpus.source.vocabulary, corpus.target.vocabulary) == (3, 2)
-    later = corpus.load(2, 4)
-    assert (later.source.tolist(), later.source_offsets.tolist()) == ([2], [0, 1, 1])
-    assert (later.target.tolist(), later.target_offsets.tolist()) == ([1, 0], [0, 2, 2])
-    assert later.cells().tolist() == [0, 2, 2]
+    corpus, words = number(tmp_path, [("b a b", "x"), ("", "y"), ("c", "z x"), ("  ", "z"), ("b", "")])
+    assert [values(chunk) for chunk in corpus.chunks()] == [
+        [[0, 1, 0, 2], [0, 3, 3, 4, 4, 4], [0, 2, 0], [0, 1, 1, 3, 3, 3]]
+    ]
+    assert words == [["b", "a", "c"], ["x", "y", "z"]]
+    assert corpus.source.records().tolist() == [1, 3, 0, 1, 0, 0, 0, 2, 1, 2, 0, 0, 0, 0]
+    assert [side[1:] for side in corpus[:2]] == [(3, 4, 3), (3, 3, 2)]  # vocabulary, words, longest
 
 
-@pytest.mark.parametrize("cells", [1, 4, 5, 100])
-def test_chunks_respect_the_limit_of_cells_and_cover_all_pairs(tmp_path: Path, cells: int) -> None:
-    """A pair larger than the limit is a chunk of its own."""
-    corpus = numbered(tmp_path, "a b\na\n\na b c\nb\n", "x y\nx\nx\ny z\nz\n")
-    chunks = list(corpus.chunks(cells))
-    assert np.concatenate([chunk.source for chunk in chunks]).tolist() == [0, 1, 0, 0, 1, 2, 1]
-    assert sum(len(chunk.cells()) - 1 for chunk in chunks) == 5
-    for chunk in chunks:
-        assert chunk.cells()[-1] <= cells or len(chunk.cells()) == 2
+def test_chunks_cover_all_pairs(tmp_path: Path, block: int) -> None:
+    """Pairs keep their order, and empty ones their place."""
+    pairs = [("a b", "x y"), ("a", "x"), ("", "x"), ("a b c", "y z"), ("b", "z")]
+    corpus, _ = number(tmp_path, pairs)
+    assert list(corpus.sentences()) == [
+        ([0, 1], [0, 1]),
+        ([0], [0]),
+        ([], []),
+        ([0, 1, 2], [1, 2]),
+        ([1], [2]),
+    ]
+    assert max(len(chunk.source_offsets) for chunk in corpus.chunks()) <= block + 1
+
+
+def test_encoded_sentences_lose_their_eos(tmp_path: Path, block: int) -> None:
+    """EOS would be linked with arbitrary words; other ids stay as they are."""
+    source = FlatIds(np.array([3, 5, EOS, 9, EOS, EOS, 7, EOS], np.uint16), np.array([0, 3, 5, 6, 8]))
+    target = FlatIds(np.array([4, EOS, 4, 6, EOS, 8, EOS, EOS], np.uint16), np.array([0, 2, 5, 7, 8]))
+    corpus = copy_ids(source, target, tmp_path)
+    assert list(corpus.sentences()) == [([3, 5], [4]), ([9], [4, 6]), ([], []), ([], [])]
+    assert (corpus.pairs, corpus.source.vocabulary, corpus.target.vocabulary) == (4, 10, 9)
+
+
+def test_links_are_packed_and_unpacked(block: int) -> None:
+    links = [[(0, 1), (2, 0)], [], [(1, 1)]]
+    assert unpack(pack_links(links)) == links
+    assert unpack(pack_links([])) == []
