@@ -110,3 +110,17 @@ def test_every_entrance_refuses_the_code_of_another_clone(module: str, foreign: 
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     message = f"{tmp_path}: expected {foreign} of this clone, found {ROOT / foreign}. The"
     assert done.stderr.startswith(message)
+
+
+def test_a_flow_run_refuses_the_library_of_another_clone(tmp_path: Path) -> None:
+    """It begins in an empty folder, so the environment decides where both packages come from."""
+    (tmp_path / "convs2s").mkdir()
+    (tmp_path / "convs2s" / "__init__.py").touch()
+    env = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    command = [sys.executable, "-P", "-c", "import pipelines.flows.reproduce"]
+    (tmp_path / "run").mkdir()
+    done = subprocess.run(command, cwd=tmp_path / "run", env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith(
+        f"{ROOT}: expected convs2s of this clone, found {tmp_path / 'convs2s'}. The"
+    )

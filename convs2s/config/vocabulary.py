@@ -16,7 +16,8 @@ class VocabularyParams(Section):
     joint: bool
     """For pieces: learn one segmentation for both sides; the two vocabularies stay separate (T26)."""
     source_size: Positive
-    """Number of pieces in the model (the joint one, if joint), or number of most frequent words."""
+    """Number of most frequent words, or of pieces; if joint, of both sides together, of which each has those
+    that occur in it. The training data must yield that many."""
     target_size: Positive
     """The same for the target; equal to source_size if joint."""
 

@@ -1,10 +1,12 @@
 """The parameters of the flows; Prefect builds its run form from these classes.
 
 The form shows a dictionary as a raw JSON field, so named values are lists of NAME=VALUE. It shows `int |
-None` as two fields with a switch, so an optional field has the schema of its value, and no default.
+None` as two fields with a switch, so an optional field has the schema of its value, and no default. Values
+have the bounds of params.yaml in the form, too: the server checks these before it creates a run.
 """
 
 import argparse
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
@@ -22,6 +24,7 @@ from pydantic import (
 )
 
 from convs2s.config.params import Params
+from convs2s.config.section import Count
 from pipelines.preset import apply_overrides, list_presets, parse_override, render, write_value
 
 if TYPE_CHECKING:  # so that a wrong command line is reported before DVC is loaded
@@ -34,6 +37,25 @@ USUAL = {
     "dropout": "train.dropout",
     "beam_size": "translate.beam_size",
 }
+
+
+def list_schemas() -> dict[str, dict[str, Any]]:
+    """Return the JSON schema of every key of params.yaml, by dotted name."""
+    schema = Params.model_json_schema()
+    keys = {
+        name: schema["$defs"][part["$ref"].rpartition("/")[2]] for name, part in schema["properties"].items()
+    }
+    return {
+        f"{name}.{key}": value for name, part in keys.items() for key, value in part["properties"].items()
+    }
+
+
+SCHEMAS = list_schemas()
+
+
+def like(name: str) -> WithJsonSchema:
+    """Return the schema of a key of params.yaml for a field that may be empty."""
+    return WithJsonSchema({key: value for key, value in SCHEMAS[name].items() if key != "minItems"})
 
 
 def read_values(found: Any) -> Any:
@@ -54,9 +76,9 @@ AS_LIST: Any = (
     PlainSerializer(write_values),
     WithJsonSchema({"type": "array", "items": {"type": "string"}}),
 )
-Values = Annotated[dict[str, Any], *AS_LIST]
-Whole = Annotated[int | None, WithJsonSchema({"type": "integer"})]
-Number = Annotated[float | None, WithJsonSchema({"type": "number"})]
+KNOWN = f"^({'|'.join(map(re.escape, SCHEMAS))})[.=]"  # NAME=VALUE, where params.yaml has the name
+NAMED: Any = (*AS_LIST[:2], WithJsonSchema({"type": "array", "items": {"type": "string", "pattern": KNOWN}}))
+Values = Annotated[dict[str, Any], *NAMED]
 Ensembles = Annotated[
     list[Literal["all"]], WithJsonSchema({"type": "array", "items": {"type": "string", "enum": ["all"]}})
 ]
@@ -86,13 +108,21 @@ class ValueParams(Form):
     preset: Annotated[str | None, WithJsonSchema({"type": "string", "enum": list_presets()})] = field(
         "Preset", "source of all other values; if empty, params.yaml"
     )
-    seeds: list[int] = field("Seeds", "one training for each (train.seeds)", [])
+    seeds: Annotated[list[int], like("train.seeds")] = field(
+        "Seeds", "one training for each (train.seeds)", []
+    )
     ensembles: Ensembles = field(
         "Ensembles", "all: also translate with an ensemble of all seeds (evaluate.ensembles)", []
     )
-    max_epochs: Whole = field("Epochs", "maximum number of epochs (train.max_epochs)")
-    dropout: Number = field("Dropout", "dropout probability (train.dropout)")
-    beam_size: Whole = field("Beam", "beam size of the search (translate.beam_size)")
+    max_epochs: Annotated[int | None, like("train.max_epochs")] = field(
+        "Epochs", "maximum number of epochs (train.max_epochs)"
+    )
+    dropout: Annotated[float | None, like("train.dropout")] = field(
+        "Dropout", "dropout probability (train.dropout)"
+    )
+    beam_size: Annotated[int | None, like("translate.beam_size")] = field(
+        "Beam", "beam size of the search (translate.beam_size)"
+    )
     overrides: Values = field("Other values", "each as NAME=VALUE, such as train.learning_rate=0.1", {})
 
     def values(self) -> dict[str, Any]:
@@ -118,7 +148,7 @@ class RunParams(Form):
 
     force: bool = field("Force", "rerun stages that are up to date", False)
     parallel: int = field("CPU stages at once", "includes trainings on a machine without GPUs", 2, ge=1)
-    gpus: list[int] = field("GPUs", "ids of the GPUs to use; if empty, all", [])
+    gpus: list[Count] = field("GPUs", "ids of the GPUs to use; if empty, all", [])
     hours: Hours = field(
         "Deadlines", "hours that replace those of dvc.yaml, each as STAGE=HOURS: train=48", {}
     )

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, mo
 
 from convs2s.text.corpus.files import atomic_path
 from pipelines.flows import artifacts, experiment, workspace
-from pipelines.flows.form import AS_LIST, Form, RunParams, ValueParams, field, read_values, write_values
+from pipelines.flows.form import NAMED, Form, RunParams, ValueParams, field, read_values, write_values
 from pipelines.flows.graph import Stage, read_graph
 from pipelines.flows.run_stages import THREADS, StagesRun, claim, went_wrong
 from pipelines.flows.workspace import ROOT
@@ -41,7 +41,7 @@ class RowParams(Form):
         "used if no table is chosen, each as NAME=VALUE NAME=VALUE: train.dropout=0.2 model.attention=[]",
         [],
     )
-    grid: Annotated[dict[str, list[Any]], *AS_LIST] = field(
+    grid: Annotated[dict[str, list[Any]], *NAMED] = field(
         "Grid", "all combinations, each as NAME=[VALUE,VALUE]: train.dropout=[0.1,0.2]", {}
     )
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*$")] = field(

@@ -1,6 +1,7 @@
 """The parameters of flows, as in the run form."""
 
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -28,6 +29,14 @@ def test_every_parameter_is_a_plain_field(flow: Any) -> None:
     assert list(form["properties"])[-1] != "overrides"
 
 
+def test_the_documentation_lists_the_fields() -> None:
+    """With their titles, as the page shows them, and their names, as the API takes them."""
+    page = (toy.ROOT / "docs" / "prefect.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| ([\w ]+) \| `(\w+)` \|", page, re.MULTILINE)
+    fields = ReproduceParams.model_fields | SweepParams.model_fields
+    assert sorted(listed) == sorted((str(field.title), name) for name, field in fields.items())
+
+
 @pytest.mark.parametrize("asked", [{}, {"seeds": [1, 2], "overrides": ["train.clip_norm=1e-1"]}])
 def test_a_submitted_form_passes_the_servers_validation(asked: dict[str, Any]) -> None:
     """The form fills empty fields from the schema's defaults, which must not be null."""
@@ -35,6 +44,32 @@ def test_a_submitted_form_passes_the_servers_validation(asked: dict[str, Any]) -
     default = schema["properties"]["params"]["default"]
     assert validate({"params": default | asked}, schema) == []
     assert None not in default.values() and default["overrides"] == default["hours"] == []
+
+
+@pytest.mark.parametrize(
+    ("flow", "asked"),
+    [
+        (reproduce, {"beam_size": -1}),
+        (reproduce, {"seeds": [-1]}),
+        (reproduce, {"dropout": 1.0}),
+        (reproduce, {"gpus": [-1]}),
+        (reproduce, {"beam": 5}),
+        (reproduce, {"overrides": ["train.droput=0.3"]}),
+        (reproduce, {"overrides": ["dropout=0.3"]}),
+        (sweep, {"grid": ["train.droput=[0.1,0.2]"]}),
+    ],
+)
+def test_the_form_refuses_what_params_yaml_does(flow: Any, asked: dict[str, Any]) -> None:
+    """Otherwise, the mistake would be noticed only in a run, which has then failed."""
+    schema = flow.parameters.model_dump_for_openapi()
+    fine = {
+        "seeds": [1],
+        "beam_size": 1,
+        "dropout": 0.0,
+        "overrides": ["download.train.0.tsv=a", "model.attention=[]"],
+    }
+    assert validate({"params": fine}, schema) == []
+    assert len(validate({"params": fine | asked}, schema)) == 1
 
 
 def test_fields_and_overrides_are_merged() -> None:
