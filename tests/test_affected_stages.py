@@ -55,6 +55,7 @@ EDITS: dict[str, tuple[dict[str, object], set[str]]] = {
     "README.md": ({"README.md": "edited\n"}, set()),
     "evaluate.examples": ({"evaluate.examples": 9}, {"evaluate"}),
     "train.checkpoint_updates": ({"train.checkpoint_updates": 12345}, set()),
+    "train.tensorboard": ({"train.tensorboard": True}, set()),
 }
 
 

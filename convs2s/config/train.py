@@ -64,6 +64,9 @@ class TrainParams(Section):
     (T16)."""
     checkpoint_updates: Positive
     """Updates between checkpoints within an epoch; every epoch ends with one."""
+    tensorboard: bool
+    """Also write the curves as event files, to data/checkpoints/SEED/tensorboard, for TensorBoard; needs
+    `pip install 'convs2s[tensorboard]'`."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

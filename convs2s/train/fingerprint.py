@@ -17,6 +17,7 @@ NO_EFFECT = {
     "patience",
     "min_learning_rate",
     "checkpoint_updates",
+    "tensorboard",
     "nodes",
     "rendezvous",
     "workers",

@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from types import FrameType
 
 from convs2s.train.loop import EpochReport, UpdateReport
@@ -21,17 +22,19 @@ def follow(
     checkpoint_updates: int,
     folder: WorkFolder,
     meter: Meter,
+    events: Path | None,
 ) -> None:
     """Train to the end; show progress, write curves and checkpoints to the work folder.
 
     Args:
         reports: of the training.
+        events: folder for event files of TensorBoard; None for none.
 
     Raises:
         KeyboardInterrupt: after the update or epoch in which Ctrl-C was pressed, once it is saved.
     """
     state = training.state
-    curves = Curves(folder.work / "curves", state.curve, state.epochs)
+    curves = Curves(folder.work / "curves", state.curve, state.epochs, events)
     perplexity = state.perplexities[-1] if state.epochs else None
     progress = Progress(folder.work / "progress.json", training.annealing.max_epochs, perplexity)
     # With several workers, the others would not learn why the writer stops.

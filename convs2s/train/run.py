@@ -109,7 +109,8 @@ def work_as_one(
                 pass
             return
         meter = Meter(folder.cost, workers.hardware(), training.state.updates)
-        follow(training, reports, params.checkpoint_updates, folder, meter)
+        events = work / "tensorboard" / folder.own.name if params.tensorboard else None
+        follow(training, reports, params.checkpoint_updates, folder, meter, events)
         export(training, model_params, folder.best(training.state), work / "curves", out)
         reason = training.annealing.ends(training.state.perplexities)
         print(f"Training ended: {reason}.", file=sys.stderr)

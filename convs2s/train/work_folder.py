@@ -3,6 +3,7 @@
     WORK/lock                               held by the training that writes here
     WORK/progress.json, curves/             of the current run, for people and flows
     WORK/costs/                             of finished trainings
+    WORK/tensorboard/ID/                    event files, with train.tensorboard
     WORK/ID/checkpoint-UPDATES.safetensors  of the training whose fingerprint has this ID
     WORK/ID/cost.json                       its cost so far
     WORK/ended                              ID of the training that ended last

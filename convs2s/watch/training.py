@@ -99,10 +99,30 @@ class Curves:
     Their columns are `step`, in updates, and a value.
     """
 
-    def __init__(self, folder: Path, points: Iterable[Numbers], epochs: Iterable[Numbers]) -> None:
-        """Begin with the points and epochs of the checkpoint that training resumes from."""
+    def __init__(
+        self, folder: Path, points: Iterable[Numbers], epochs: Iterable[Numbers], events: Path | None = None
+    ) -> None:
+        """Begin with the points and epochs of the checkpoint that training resumes from.
+
+        Args:
+            folder: for the tables.
+            events: folder for the same curves as event files of TensorBoard; None for none.
+
+        Raises:
+            ValueError: if event files are wanted, but the package tensorboard is not installed.
+        """
+        self.folder, self.events = folder, None
+        if events is not None:
+            try:
+                from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415  # takes seconds
+            except ImportError as error:
+                raise ValueError(
+                    "train.tensorboard: expected the package tensorboard, found none. Run: pip install "
+                    "'convs2s[tensorboard]', or set train.tensorboard to false."
+                ) from error
+            shutil.rmtree(events, ignore_errors=True)
+            self.events = SummaryWriter(str(events), flush_secs=5)
         shutil.rmtree(folder, ignore_errors=True)
-        self.folder = folder
         for point in points:
             self.add_point(point)
         for record in epochs:
@@ -116,6 +136,8 @@ class Curves:
     def add_epoch(self, record: Numbers) -> None:
         """Add a point of the validation curve."""
         self._add("valid/perplexity", record["updates"], record["validation_perplexity"])
+        if self.events is not None:
+            self.events.flush()  # after the last epoch, nothing else would
 
     def _add(self, name: str, step: float | None, value: float | None) -> None:
         path = self.folder / f"{name}.tsv"
@@ -123,3 +145,5 @@ class Curves:
         header = "" if path.exists() else f"step\t{path.stem}\n"
         with path.open("a", encoding="utf-8", newline="\n") as stream:
             stream.write(f"{header}{step:.0f}\t{value}\n")
+        if self.events is not None:
+            self.events.add_scalar(name, value, int(step or 0))

@@ -2,6 +2,7 @@
 
 import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -91,8 +92,8 @@ def test_a_resumed_training_forgets_points_after_its_checkpoint(tmp_path: Path) 
     ]
     Curves(tmp_path / "curves", points, [])
     again = Curves(tmp_path / "curves", points[:1], [])
-    again.add_epoch({**RECORD, "updates": 73})
     again.add_point(points[1])
+    again.add_epoch({**RECORD, "updates": 73})
     tables = {str(p.relative_to(again.folder)): p.read_text() for p in again.folder.rglob("*.tsv")}
     assert tables == {
         "train/gradient_norm.tsv": "step\tgradient_norm\n50\t0.1\n100\t0.3333333333333333\n",
@@ -100,3 +101,31 @@ def test_a_resumed_training_forgets_points_after_its_checkpoint(tmp_path: Path) 
         "train/loss.tsv": "step\tloss\n50\t3.25\n100\t2.0\n",
         "valid/perplexity.tsv": "step\tperplexity\n73\t9.5\n",
     }
+
+
+def test_event_files_have_the_points_of_the_curves(tmp_path: Path) -> None:
+    """As the library of TensorBoard reads them; a resumed training forgets later points."""
+    reader = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    point = {"update": 50, "loss": 3.25, "gradient_norm": 0.5, "learning_rate": 0.25}
+    killed = Curves(tmp_path / "curves", [point, {**point, "update": 100}], [], tmp_path / "events")
+    assert killed.events is not None
+    killed.events.close()
+    again = Curves(tmp_path / "curves", [point], [], tmp_path / "events")
+    again.add_epoch({**RECORD, "updates": 73})
+    events = reader.EventAccumulator(str(tmp_path / "events")).Reload()
+    tags = events.Tags()["scalars"]
+    assert {tag: [(one.step, one.value) for one in events.Scalars(tag)] for tag in tags} == {
+        "train/gradient_norm": [(50, 0.5)],
+        "train/learning_rate": [(50, 0.25)],
+        "train/loss": [(50, 3.25)],
+        "valid/perplexity": [(73, 9.5)],
+    }
+
+
+def test_event_files_need_tensorboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A training that was to be watched should say so before it starts."""
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    with pytest.raises(
+        ValueError, match=r"train.tensorboard: expected the package tensorboard, found none\. Run"
+    ):
+        Curves(tmp_path / "curves", [], [], tmp_path / "events")
