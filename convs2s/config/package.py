@@ -14,3 +14,5 @@ class PackageParams(Section):
     """Title of the model card."""
     data_license: str
     """License of the training data, for the model card."""
+    domain: str | None
+    """Kind of text in the training data, such as news, for the model card; null: unknown."""

@@ -1,7 +1,7 @@
 """The model folder for users: everything needed to translate text, in one self-contained folder."""
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,6 +11,7 @@ from convs2s.config.faults import validate
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateParams
 from convs2s.model.description import CARD, DESCRIPTION, WEIGHTS, check_files, read_description, seal
+from convs2s.package.facts import FACTS, Facts
 from convs2s.text.alignment.candidates import has_candidates
 from convs2s.text.corpus.files import atomic_path, read_json, write_json
 from convs2s.text.words.tokenization import Tokenizer, load_tokenizer
@@ -23,7 +24,7 @@ REQUIRED = (
 TRUECASER, TARGET_TRUECASER = "truecaser.tsv", "truecaser.target.tsv"
 """For both sides; only present if the model uses truecasing."""
 
-OWN = {WEIGHTS, "translate.json", "dictionary.tsv", "candidates.npz"}
+OWN = {WEIGHTS, FACTS, "translate.json", "dictionary.tsv", "candidates.npz"}
 """Files in which the members of an ensemble may differ."""
 
 SectionT = TypeVar("SectionT", bound=BaseModel)
@@ -55,6 +56,7 @@ def write_package(
     settings: Settings,
     card: str,
     truecasers: Path | None = None,
+    facts: Facts | None = None,
 ) -> None:
     """Write a model folder, atomically; its model.json has the digests of the other files.
 
@@ -67,6 +69,7 @@ def write_package(
         settings: how the model translates.
         card: text of README.md.
         truecasers: folder of the stage truecase, copied if the settings use truecasing.
+        facts: what the card says, for programs; None to leave them out.
 
     Raises:
         FileNotFoundError: if any of these files is missing.
@@ -89,6 +92,8 @@ def write_package(
         languages = {"source_language": source, "target_language": target}
         write_json(temporary / "tokenizer.json", {**languages, "tokenize": tokenize})
         write_json(temporary / "translate.json", {"translate": translate, "replace": settings.replace})
+        if facts is not None:
+            write_json(temporary / FACTS, asdict(facts))
         (temporary / CARD).write_text(card, encoding="utf-8", newline="\n")
         seal(temporary)
 

@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from safetensors import safe_open
 
 from convs2s.model.description import DESCRIPTION, WEIGHTS
 from convs2s.model.glu_block import receptive_field
+from convs2s.package.facts import Facts
 from convs2s.text.corpus.files import read_json
 from convs2s.text.languages import name
 
@@ -44,37 +44,6 @@ print(translator.translate(["..."]))
 
 For a model on the Hugging Face Hub, give `hf:OWNER/NAME` instead of a folder.
 """
-
-
-@dataclass(frozen=True)
-class Facts:
-    """The content of a model card.
-
-    Attributes:
-        name: title.
-        languages: of source and target, as codes.
-        data_license: of the training data.
-        pairs: number of training pairs, after filtering.
-        words: number of words in them, source and target.
-        model: names and values of the rows on the model, from `describe_model`.
-        seed: of this training run.
-        training: hyperparameters, by key of params.yaml.
-        scores: of this model on the test set, by name; may be empty.
-        signatures: sacreBLEU signature of each score.
-        test_set: the test set of the scores, with lines and hash; empty without scores.
-    """
-
-    name: str
-    languages: tuple[str, str]
-    data_license: str
-    pairs: int
-    words: tuple[int, int]
-    model: Mapping[str, str]
-    seed: int
-    training: Mapping[str, object]
-    scores: Mapping[str, float]
-    signatures: Mapping[str, str]
-    test_set: str
 
 
 def describe_model(model: Path, segmentation: str) -> dict[str, str]:
@@ -114,7 +83,9 @@ def model_card(facts: Facts) -> str:
     source, target = map(describe_language, facts.languages)
     table = {
         "languages": f"{source} to {target}",
-        "training data": f"{facts.name}; license: {facts.data_license}",
+        "training data": "; ".join(
+            filter(None, [facts.name, facts.domain, f"license: {facts.data_license}"])
+        ),
         "sentence pairs": f"{facts.pairs:,}, after filtering",
         "words in them": f"{facts.words[0]:,} source, {facts.words[1]:,} target",
         **facts.model,
@@ -131,6 +102,7 @@ def model_card(facts: Facts) -> str:
         *(f"| {key} | {escape_bars(value)} |" for key, value in table.items()),
         "",
         *score_lines(scores, facts.signatures, facts.test_set),
+        *example_lines(facts.examples),
         "## Training",
         "",
         "| key of params.yaml | value |",
@@ -156,6 +128,14 @@ def score_lines(
     ]
     table = ["| score | | sacreBLEU signature |", "|---|---|---|", *rows]
     return ["## Scores on the test set", "", f"`{test_set}`", "", *table, ""]
+
+
+def example_lines(examples: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the table of examples; nothing if there are none."""
+    rows = [f"| {escape_bars(source)} | {escape_bars(reference)} |" for source, reference in examples]
+    return (
+        ["## Sentences to try", "", "| test sentence | reference |", "|---|---|", *rows, ""] if rows else []
+    )
 
 
 def describe_language(code: str) -> str:

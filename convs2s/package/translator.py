@@ -15,6 +15,7 @@ from convs2s.decode.translations import Attention, Hypothesis, one_line
 from convs2s.decode.unknown_replacement import Replacement, replace_unknowns
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.messages import inflect
+from convs2s.package.facts import Facts, read_facts
 from convs2s.package.folder import check_same, check_whole, load_tokenizers, read_settings
 from convs2s.package.hub import locate
 from convs2s.text.alignment.dictionary import read_dictionary
@@ -56,6 +57,7 @@ class Translator:
         words: translates tokenized text.
         source, target: tokenizers of the two languages.
         dictionary: source word -> target word, for unknown-word replacement; None to leave `<unk>`.
+        facts: what is known about the model, or the first of an ensemble; None if nothing is.
     """
 
     def __init__(
@@ -64,8 +66,10 @@ class Translator:
         source: Tokenizer,
         target: Tokenizer,
         dictionary: Mapping[str, str] | None,
+        facts: Facts | None = None,
     ) -> None:
         self.words, self.source, self.target, self.dictionary = words, source, target, dictionary
+        self.facts = facts
 
     # A string is also a sequence of strings, so the first overload must win.
     @overload
@@ -235,4 +239,4 @@ def load(
     words = load_words(paths, paths[0], table, params, device, processes)
     replaces = settings.replace if replace is None else replace
     dictionary = read_dictionary(paths[0] / "dictionary.tsv") if replaces else None
-    return Translator(words, *load_tokenizers(paths[0], settings), dictionary)
+    return Translator(words, *load_tokenizers(paths[0], settings), dictionary, read_facts(paths[0]))

@@ -8,10 +8,11 @@ from convs2s.config.replace import ReplaceParams
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateSection
 from convs2s.decode.length_normalization import fix_alpha
+from convs2s.package.facts import Facts
 from convs2s.package.folder import Settings, write_package
-from convs2s.package.model_card import Facts, describe_model, model_card
+from convs2s.package.model_card import describe_model, model_card
 from convs2s.score.identity import SetIdentity
-from convs2s.text.corpus.files import read_json
+from convs2s.text.corpus.files import read_json, read_lines
 from convs2s.text.vocabulary.codec import read_kind
 from pipelines.stages._params import TRAINING
 from pipelines.stages.values import Languages
@@ -38,14 +39,15 @@ def run(
     """Write the model folder `out`, for `convs2s translate` and `convs2s.load`.
 
     The model card takes this seed's scores from metrics.json, signatures.json and test_set.json in
-    `evaluation`, and the size of the training data from `filtering`, report.json of the stage filter. `tuned`
-    has the alpha for `translate.alpha: tuned`.
+    `evaluation`, sentences to try from examples.tsv there, and the size of the training data from
+    `filtering`, report.json of the stage filter. `tuned` has the alpha for `translate.alpha: tuned`.
     """
     metrics, kept = read_json(evaluation / "metrics.json"), read_json(filtering)["train"]
     facts = Facts(
         params.name,
         languages,
         params.data_license,
+        params.domain,
         kept["pairs"],
         (kept["source_words"], kept["target_words"]),
         describe_model(model, read_kind(vocabulary / "segmentation.json")),
@@ -54,7 +56,15 @@ def run(
         metrics["seeds"][str(seed)],
         read_json(evaluation / "signatures.json"),
         str(SetIdentity.read(evaluation / "test_set.json")),
+        read_examples(evaluation / "examples.tsv"),
     )
     settings = Settings(languages, tokenize, fix_alpha(translate, tuned), replace.enabled)
     dictionary, table = alignment / "dictionary.tsv", candidates / "candidates.npz"
-    write_package(out, model, vocabulary, dictionary, table, settings, model_card(facts), truecasers)
+    write_package(out, model, vocabulary, dictionary, table, settings, model_card(facts), truecasers, facts)
+
+
+def read_examples(path: Path) -> list[tuple[str, str]]:
+    """Return source and reference of each row of the table of examples."""
+    header, *rows = (line.split("\t") for line in read_lines(path))
+    source, reference = header.index("source"), header.index("reference")
+    return [(row[source], row[reference]) for row in rows]

@@ -9,15 +9,18 @@ import pytest
 from markdown_it import MarkdownIt
 from ruamel.yaml import YAML
 
-from convs2s.package.model_card import Facts, describe_model, front_matter, model_card
+from convs2s.package.facts import Facts
+from convs2s.package.model_card import describe_model, front_matter, model_card
 from tests.package.small_package import write_model
 
 
 def facts(scores: dict[str, float]) -> Facts:
     return Facts(
-        "news", ("en", "de"), "CC0", 4500000, (116000000, 110000000), {"parameters": "1,234,567"}, 7,
+        "news", ("en", "de"), "CC0", "old news", 4500000, (116000000, 110000000),
+        {"parameters": "1,234,567"}, 7,
         {"train.dropout": 0.2, "train.patience": None, "train.precision": "float32"}, scores,
         {"bleu": "nrefs:1|tok:13a", "chrf": "chrF2"}, "newstest2014: 2,737 lines, sha256 00",
+        [("A | B", "C")],
     )  # fmt: skip
 
 
@@ -26,7 +29,8 @@ def test_card_describes_the_model_its_scores_and_its_use() -> None:
     card = model_card(facts({"bleu": 25.163, "chrf": 50.0, "length_ratio": 1.0}))
     assert "\n---\n\n# news\n" in card
     for part in (
-        "from English (en) to German (de)", "license: CC0", "| sentence pairs | 4,500,000, after filtering |",
+        "from English (en) to German (de)", "| training data | news; old news; license: CC0 |",
+        "| sentence pairs | 4,500,000, after filtering |",
         "| parameters | 1,234,567 |", "| words in them | 116,000,000 source, 110,000,000 target |",
         "| seed | 7 |", "| `train.patience` | null |", '| `train.precision` | "float32" |',
         "`newstest2014: 2,737 lines, sha256 00`", "| chrF2 | 50.00 | `chrF2` |",
@@ -40,7 +44,17 @@ def test_a_rendered_card_has_a_row_for_a_score_and_its_signature() -> None:
     """On GitHub and Hugging Face, a bar in a signature or a name must not end a table cell."""
     assert ["BLEU, detokenized", "25.16", "nrefs:1|tok:13a"] in cells(facts({"bleu": 25.163}))
     named = dataclasses.replace(facts({}), name="news|talks", data_license="CC0 | MIT")
-    assert ["training data", "news|talks; license: CC0 | MIT"] in cells(named)
+    assert ["training data", "news|talks; old news; license: CC0 | MIT"] in cells(named)
+    assert ["A | B", "C"] in cells(named)
+
+
+def test_a_line_says_what_a_model_was_trained_on_and_how_well_it_translates() -> None:
+    """The page and the prompt show it; a model without a domain or scores leaves them out."""
+    data = "news: English to German, trained on 4,500,000 sentence pairs"
+    assert (
+        facts({"bleu": 25.163}).summary() == f"{data} of old news (license: CC0); 25.2 BLEU on its test set"
+    )
+    assert dataclasses.replace(facts({}), domain=None).summary() == f"{data} (license: CC0)"
 
 
 def cells(of: Facts) -> list[list[str]]:

@@ -7,7 +7,7 @@ from convs2s.config.package import PackageParams
 from convs2s.config.replace import ReplaceParams
 from convs2s.config.translate import TranslateSection
 from convs2s.package.folder import read_settings
-from convs2s.text.corpus.files import write_json
+from convs2s.text.corpus.files import write_json, write_lines
 from pipelines.stages import package
 from tests.decode.parrot import TOKENIZE, TRANSLATE
 from tests.package.small_package import write_parts
@@ -26,8 +26,10 @@ def run(folder: Path, alpha: object) -> Path:
     }.items():
         (folder / name).parent.mkdir(exist_ok=True)
         write_json(folder / name, content)
+    examples = ["line\tmodel\tsource\thypothesis\treference", '3\t4\tA "house.\tEins.\tEin "Haus.']
+    write_lines(folder / "evaluation" / "examples.tsv", examples)
     package.run(
-        PackageParams(name="tiny", data_license="MIT"),
+        PackageParams(name="tiny", data_license="MIT", domain="tests"),
         TOKENIZE,
         TranslateSection.model_validate({**TRANSLATE.model_dump(), "alpha": alpha}),
         ReplaceParams(enabled=True),
@@ -63,6 +65,11 @@ def test_the_folder_translates_and_its_card_has_the_scores(tmp_path: Path) -> No
     translator = convs2s.load(folder, "cpu")
     assert len(translator.translate(["ein Haus."])) == 1
     assert translator.dictionary == {"dog": "Hund"}
+    assert translator.facts is not None
+    assert translator.facts.summary().endswith(
+        "39,000 sentence pairs of tests (license: MIT); 12.3 BLEU on its test set"
+    )
+    assert translator.facts.examples == [('A "house.', 'Ein "Haus.')]
 
 
 def test_the_folder_carries_the_number_that_was_tuned(tmp_path: Path) -> None:

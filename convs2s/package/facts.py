@@ -1,0 +1,66 @@
+"""What is known about a trained model: the content of its card, and of facts.json for programs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from convs2s.text.languages import name
+
+FACTS = "facts.json"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known about a model.
+
+    Attributes:
+        name: title.
+        languages: of source and target, as codes.
+        data_license: of the training data.
+        domain: kind of text in the training data; None if nobody said.
+        pairs: number of training pairs, after filtering.
+        words: number of words in them, source and target.
+        model: names and values of the rows on the model, from `describe_model`.
+        seed: of this training run.
+        training: hyperparameters, by key of params.yaml.
+        scores: of this model on the test set, by name; may be empty.
+        signatures: sacreBLEU signature of each score.
+        test_set: the test set of the scores, with lines and hash; empty without scores.
+        examples: sentences of the test set, each with its reference.
+    """
+
+    name: str
+    languages: tuple[str, str]
+    data_license: str
+    domain: str | None
+    pairs: int
+    words: tuple[int, int]
+    model: Mapping[str, str]
+    seed: int
+    training: Mapping[str, object]
+    scores: Mapping[str, float]
+    signatures: Mapping[str, str]
+    test_set: str
+    examples: Sequence[tuple[str, str]]
+
+    def summary(self) -> str:
+        """Return on one line what the model was trained on, and how well it translates."""
+        source, target = map(name, self.languages)
+        text = f" of {self.domain}" if self.domain else ""
+        bleu = f"; {self.scores['bleu']:.1f} BLEU on its test set" if "bleu" in self.scores else ""
+        return (
+            f"{self.name}: {source} to {target}, trained on {self.pairs:,} sentence pairs{text} (license: "
+            f"{self.data_license}){bleu}"
+        )
+
+
+def read_facts(folder: Path) -> Facts | None:
+    """Return the facts in a model folder; None if it has none, such as one imported from fairseq.
+
+    Raises:
+        ValueError: if they have another format.
+    """
+    path = folder / FACTS
+    return TypeAdapter(Facts).validate_json(path.read_bytes()) if path.is_file() else None
