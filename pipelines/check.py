@@ -5,7 +5,9 @@ experiments/base.yaml if it differs, and its meaning.
 """
 
 import argparse
+import contextlib
 import json
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,20 +15,49 @@ from pathlib import Path
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
 from convs2s.messages import report_errors
+from pipelines import shell
 from pipelines.meanings import meanings
 
 BASE = Path(__file__).parents[1] / "experiments" / "base.yaml"
 PARAMS = Path("params.yaml")
+SHARE = "To share these texts, as docs/own-data.md describes:"
 
 
 def check_folder(params: Params, path: Path) -> None:
     """Check that the folder of local texts exists beside the file; raise a FileNotFoundError if not."""
     folder = path.parent / params.download.folder
+    for tracked in [folder.with_name(f"{folder.name}.dvc"), *folder.glob("*.dvc")]:
+        if tracked.is_file() and not (texts := tracked.with_suffix("")).exists():
+            raise FileNotFoundError(
+                f"{path}: download.folder: expected {texts}, which DVC tracks, found only {tracked}. Fetch "
+                f"the texts: dvc pull {tracked}"
+            )
     if not folder.is_dir():
         raise FileNotFoundError(
             f"{path}: download.folder: expected the folder with your texts, or data/own without any, found "
             f"{params.download.folder}, which is not a folder."
         )
+
+
+def find_unshared(params: Params, path: Path) -> str:
+    """Return a note on local texts that no other clone can get, in neither git nor DVC; or an empty text."""
+    given = params.download.folder
+    if not any(source.kind == "files" for source in params.download.train):
+        return ""
+    if not (path.parent / given).resolve().is_relative_to(path.parent.resolve()):
+        name = f"data/own/{Path(given).name}"
+        command = f"dvc import-url {shlex.quote(given)} {name}, and download.folder: {name}"
+        return f"{given} is outside this clone. {SHARE} {command}"
+    list_ignored = "git", "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory", "--"
+    with contextlib.suppress(shell.CommandFailed):  # no git
+        found = {*map(Path, filter(None, shell.run(*list_ignored, given, cwd=path.parent).split("\0")))}
+        tracked = {
+            one for one in found for at in [one, *one.parents] if (path.parent / f"{at}.dvc").is_file()
+        }
+        names = sorted(str(one) for one in found - tracked)
+        if names:
+            return f"{', '.join(names)}: in neither git nor DVC. {SHARE} dvc add {shlex.join(names)}"
+    return ""
 
 
 def list_keys(params: Params, base: Params) -> Iterator[str]:
@@ -52,6 +83,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(*list_keys(params, load_params(BASE)), sep="\n")
         else:
             print("params.yaml: OK")
+            if note := find_unshared(params, PARAMS):
+                print(f"note: {note}")
 
 
 if __name__ == "__main__":

@@ -34,11 +34,11 @@ class StageEnded(RuntimeError):
 # Names of Prefect states, each with DVC's message for it (reproduce, run and run_stage in dvc/stage). If
 # several match, the first in this order counts: DVC runs a stage after failing to pull its data.
 OUTCOMES = {
-    "Executed": re.compile(r"Running stage '.*':$"),
+    "Executed": re.compile(r"Running stage '.*':$|Verifying data sources in stage: "),
     "Cached": re.compile(
         r"(Stage '.*' is cached - skipping run, checking out outputs|Pulling data for stage: '.*')$"
     ),
-    "Unchanged": re.compile(r"Stage '.*' didn't change, skipping$|Verifying outputs in frozen stage: "),
+    "Unchanged": re.compile(r"(Stage )?'.*' didn't change, skipping$|Verifying outputs in frozen stage: "),
 }
 BAR = re.compile(r"\d+%\|.*\|")  # a progress bar's last state ends with a newline like any other line
 ADDRESS = re.compile(r"(?<=://)[^/@\s]+@")

@@ -165,7 +165,7 @@ class RunParams(Form):
 
     def is_remote(self, stage: "Stage") -> bool:
         """Return whether a stage goes to a remote worker."""
-        return self.remote == "all" or (self.remote == "gpu" and stage.gpus > 0)
+        return (self.remote == "all" and stage.command != "") or (self.remote == "gpu" and stage.gpus > 0)
 
     def seconds(self, stage: "Stage") -> float:
         """Return a stage's deadline."""

@@ -11,6 +11,7 @@ from dvc.dependency.param import ParamsDependency, read_param_file
 from dvc.exceptions import DvcException
 from dvc.fs import LocalFileSystem
 from dvc.repo import Repo
+from dvc.stage import PipelineStage
 from networkx import lexicographical_topological_sort  # type: ignore[import-untyped]
 
 from pipelines.stages._params import params_of, row_of
@@ -22,10 +23,10 @@ HOURS = 24.0  # default deadline of a stage, if its `meta` sets none
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage item of a workspace, which is a clone with its own parameters."""
+    """A stage item of a workspace, which is a clone with its own parameters; or a .dvc file."""
 
-    name: str  # as DVC names it: train@2
-    command: str
+    name: str  # as DVC names it: train@2 or data/own/news.dvc
+    command: str  # empty for a .dvc file
     parents: frozenset[str]  # names of the stages whose outputs it reads
     gpus: int  # number of GPUs it uses on a machine that has any; 0 for a CPU stage
     hours: float  # deadline
@@ -52,7 +53,7 @@ def read_graph(root: Path, label: str = "") -> dict[str, Stage]:
     try:
         with Repo(str(root)) as repo:
             for stage, parents in _ordered(repo):
-                stages[stage.name] = _stage(stage, [stages[parent] for parent in parents], root, label)
+                stages[name_of(stage)] = _stage(stage, [stages[parent] for parent in parents], root, label)
     except DvcException as error:
         raise ValueError(f"DVC cannot read the pipeline in {root}: {error}") from error
     return stages
@@ -64,34 +65,39 @@ def up_to_date(root: Path) -> set[str]:
     with Repo(str(root)) as repo, repo.lock:
         for stage, parents in _ordered(repo):
             # The snapshot is taken at every run, but leaves most of its files as they are.
-            needed = parents if row_of(stage.name) in changed else parents - {SNAPSHOT}
-            if stage.name == SNAPSHOT:
+            needed = parents if row_of(name_of(stage)) in changed else parents - {SNAPSHOT}
+            if name_of(stage) == SNAPSHOT:
                 changed = find_changed(root / stage.outs[0].def_path, root)
             elif needed <= fresh and not stage.changed():
-                fresh.add(stage.name)
+                fresh.add(name_of(stage))
     return fresh
 
 
 def _ordered(repo: Repo) -> Iterator[tuple[Any, set[str]]]:
     """Yield DVC's stages, parents first, and the names of their parents."""
     children = repo.index.graph.reverse()  # DVC's edges point from a stage to its parents
-    for stage in lexicographical_topological_sort(children, key=lambda stage: str(stage.name)):
-        yield stage, {parent.name for parent in children.predecessors(stage)}
+    for stage in lexicographical_topological_sort(children, key=name_of):
+        yield stage, {name_of(parent) for parent in children.predecessors(stage)}
+
+
+def name_of(stage: Any) -> str:
+    """Return the name of a stage item of dvc.yaml, or the path of a .dvc file from the root."""
+    return str(stage.name) if isinstance(stage, PipelineStage) else str(stage.path_in_repo)
 
 
 def _stage(stage: Any, parents: Sequence[Stage], root: Path, label: str) -> Stage:
-    meta = stage.meta or {}
+    name, meta = name_of(stage), stage.meta or {}
     # The snapshot will be of params.yaml as it is now; what is there may be of an earlier run.
     tracked = [dep for dep in stage.deps if isinstance(dep, ParamsDependency)]
-    names = [*(key for dep in tracked for key in dep.params), *params_of(stage.name)]
+    names = [*(key for dep in tracked for key in dep.params), *params_of(name)]
     params = {}
     if names or tracked:  # DVC tracks all values if it names none
         params = read_param_file(LocalFileSystem(), str(root / "params.yaml"), names, flatten=True)
     others = [parent.signature for parent in parents if parent.name != SNAPSHOT]
-    facts = [stage.cmd, params, sorted(others)]
+    facts = [stage.cmd or name, params, sorted(others)]
     return Stage(
-        name=stage.name,
-        command=stage.cmd,
+        name=name,
+        command=stage.cmd or "",
         parents=frozenset(parent.name for parent in parents),
         gpus=int(meta.get("gpus", 0)),
         hours=float(meta.get("hours", HOURS)),

@@ -41,8 +41,12 @@ def workers(server: Server, clones: list[Path], monkeypatch: pytest.MonkeyPatch)
 def test_two_trainings_run_remotely_at_the_same_time(
     server: Server, clones: list[Path], workers: Workers
 ) -> None:
-    """The orchestrator ends with all outputs and a clean status, without having run either."""
+    """The orchestrator ends with all outputs and a clean status, without having run either.
+
+    Own texts that DVC tracks reach a fresh clone before the stage that reads them.
+    """
     repo = clones[0]
+    track_texts(repo)
     toy.set_params(repo, {"train.dropout": 0.25})  # not committed: the flow's commit carries it
     for worker in workers:
         toy.behave(worker, train_1={"seconds": 12}, train_2={"seconds": 12})
@@ -64,6 +68,17 @@ def test_two_trainings_run_remotely_at_the_same_time(
     later_runs_send_only_changes(server, repo, workers)
 
 
+def track_texts(repo: Path) -> None:
+    """Let the first stage read texts that DVC tracks."""
+    (repo / "data/own/news").mkdir(parents=True)
+    (repo / "data/own/news/content").write_text("text")
+    toy.dvc(repo, "add", "data/own/news")
+    pipeline = (repo / "dvc.yaml").read_text()
+    (repo / "dvc.yaml").write_text(
+        pipeline.replace("toy.py data/raw\n", "toy.py data/raw data/own/news\n    deps: [data/own/news]\n", 1)
+    )
+
+
 def later_runs_send_only_changes(server: Server, repo: Path, workers: Workers) -> None:
     """In a clone without the data, only a new seed trains, remotely."""
     toy.dvc(repo, "push", "--run-cache")
@@ -76,6 +91,7 @@ def later_runs_send_only_changes(server: Server, repo: Path, workers: Workers) -
     run = server.run_flow(fresh, remote="gpu")
     states = server.states(run)
     assert states["evaluate"] == "Executed", server.flow_run(run)["state"]
+    assert states["data/own/news.dvc"] == "Cached"
     assert {states[name] for name in ("download", "align", "train@1", "train@2", "train@3")} <= {
         "Cached",
         "Unchanged",  # DVC has restored it with what it gives
