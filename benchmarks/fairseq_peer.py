@@ -22,6 +22,7 @@ from convs2s.config.model import ModelParams
 from convs2s.decode.batches import batches
 from convs2s.text.corpus.batching import Batch
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
+from convs2s.train.optimizer import Nesterov
 from convs2s.train.training import Training
 
 
@@ -74,6 +75,7 @@ def fairseq_variant(
         sizes: entries of both vocabularies.
     """
     model = fairseq_model(params, sizes, training.model.dropout.p).to(training.workers.device)
+    assert isinstance(training.optimizer, Nesterov)
     optimizer = importlib.import_module("fairseq.optim.nag").NAG
     return FairseqVariant(
         training, model, optimizer(model.parameters(), lr=0.1, momentum=training.optimizer.momentum), batches

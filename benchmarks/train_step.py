@@ -155,7 +155,7 @@ def build(
         "selection": None, "compile": path != "fast",  # a training that is to be compiled has plain layers
     }  # fmt: skip
     model, train = narrow(params.model, channels), params.train.model_copy(update=changes)
-    paths = folder / "encoded", folder / "vocabulary", folder / "none"
+    paths = folder / "encoded", folder / "vocabulary", folder / "none", folder
     training = build_training(model, train, 1, *paths, Workers(0, 1, device))
     batches = cycle(
         training.batching.epoch(training.train.source.lengths, training.train.target.lengths, 1, 0)

@@ -24,13 +24,30 @@ class TrainParams(Section):
     """Padded tokens per side that a worker processes at once; with `tokens` and several workers, a worker may
     get one extra sentence."""
     learning_rate: Annotated[float, Field(gt=0)]
-    """Initial learning rate of Nesterov's accelerated gradient."""
+    """Learning rate before annealing; with warmup_updates, the highest."""
     momentum: Annotated[float, Field(gt=0, lt=1)]
     """Momentum of Nesterov's accelerated gradient."""
+    optimizer: Literal["nesterov", "adam"]
+    """Nesterov's accelerated gradient (§4.2), or Adam (Kingma & Ba, 2015), which ignores momentum."""
+    warmup_updates: Positive | None
+    """The learning rate rises linearly for this many updates, then falls with the inverse square root of
+    their number (Vaswani et al., 2017); null: it is constant until annealing begins."""
     clip_norm: Annotated[float, Field(gt=0)]
     """Gradients with a larger norm are scaled down to it."""
     label_smoothing: Share
     """0 in the paper (T36)."""
+    tied_embeddings: bool
+    """Train one table for target embeddings and the output layer (Press & Wolf, 2017)."""
+    bpe_dropout: Share
+    """Probability that BPE leaves out a merge, so that each epoch splits words in another way (Provilkov et
+    al., 2020)."""
+    word_dropout: Share
+    """Probability that training replaces a token of the source, or of the target's history, by <unk>."""
+    r_drop: Annotated[float, Field(ge=0)]
+    """Weight of the divergence between two passes with different dropout (Liang et al., 2021)."""
+    validate_updates: Positive | None
+    """Updates after which to validate; what other keys call an epoch is then this many updates. null: a pass
+    through the training data."""
     anneal_factor: Annotated[float, Field(gt=0, lt=1)]
     """Multiplies the learning rate after each epoch, once annealing has begun."""
     anneal_against: Literal["previous", "best"]
@@ -46,6 +63,8 @@ class TrainParams(Section):
     """Training ends after this many epochs without a new best perplexity; null: no such limit."""
     max_epochs: Positive
     """Training ends after this many epochs at the latest."""
+    average: Positive
+    """The model has the mean weights of this many epochs, those with the lowest perplexity."""
     precision: Literal["float32", "bfloat16"]
     """Precision of matrix products and of the gradients that workers exchange; weights, softmax and loss are
     always float32 (T38)."""
@@ -72,6 +91,10 @@ class TrainParams(Section):
     def _fits(self) -> Self:
         if len(set(self.seeds)) != len(self.seeds):
             raise ValueError(f"expected distinct seeds, found {self.seeds}")
+        if self.average > self.max_epochs:
+            raise ValueError(
+                f"expected average of at most max_epochs, {self.max_epochs}, found {self.average}"
+            )
         if (self.nodes > 1) != (self.rendezvous is not None):
             raise ValueError(
                 "expected rendezvous host:port with several nodes, and null with one, found nodes "

@@ -38,7 +38,8 @@ def save_model(
 ) -> None:
     """Write the weights, with weight norm folded in, and a model.json to rebuild the model, with digests."""
     folder.mkdir(parents=True, exist_ok=True)
-    weights = {name: tensor.cpu().float() for name, tensor in folded_weights(model).items()}
+    # Tied weights are written under both names: who reads them need not know.
+    weights = {name: tensor.cpu().float().clone() for name, tensor in folded_weights(model).items()}
     write_tensors(folder / WEIGHTS, weights)
     description = {
         "architecture": params.model_dump(),
@@ -86,7 +87,7 @@ def check_fit(model: nn.Module, weights: dict[str, torch.Tensor], origin: Path) 
     Raises:
         ValueError: if they differ, naming up to five tensors with both shapes and types.
     """
-    expected = {name: f"{tuple(tensor.shape)} {tensor.dtype}" for name, tensor in model.state_dict().items()}
+    expected = {name: f"{tuple(tensor.shape)} {tensor.dtype}" for name, tensor in model.named_parameters()}
     found = {name: f"{tuple(tensor.shape)} {tensor.dtype}" for name, tensor in weights.items()}
     faults = [
         f"  {name}: expected {expected.get(name, 'nothing')}, found {found.get(name, 'nothing')}"

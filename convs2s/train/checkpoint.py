@@ -7,7 +7,7 @@ any flipped bit and is the fastest check available: 2 GB/s, versus 0.9 for SHA-2
 import dataclasses
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,13 @@ from pydantic import TypeAdapter
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from convs2s.model.initialization import fold_weight_norm, folded_weights
 from convs2s.model.storage import check_fit, write_tensors
 from convs2s.text.corpus.files import atomic_path
 from convs2s.train.training import State, Training
 
 CONTENT = ("state", "fingerprint")
+WEIGHTS = "weights"
 STATE, PRINTS = TypeAdapter(State), TypeAdapter(dict[str, str])
 
 
@@ -40,14 +42,15 @@ def checkpoint_name(updates: int | str) -> str:
 
 
 def save_checkpoint(path: Path, training: Training, prints: dict[str, str]) -> None:
-    """Write weights, momentum and state.
+    """Write weights, the optimizer's buffers and state.
 
     Raises:
         OSError: if the disk is full, for example; an existing file at `path` is then unchanged.
     """
-    parameters, momenta = dict(training.model.named_parameters()), training.optimizer.momenta
-    tensors = {f"weights/{name}": p.detach() for name, p in parameters.items()}
-    tensors |= {f"momentum/{name}": momenta[p] for name, p in parameters.items() if p in momenta}
+    parameters = dict(training.model.named_parameters())
+    tensors = {f"{WEIGHTS}/{name}": p.detach() for name, p in parameters.items()}
+    for kind, buffer in training.optimizer.buffers.items():
+        tensors |= {f"{kind}/{name}": buffer[p] for name, p in parameters.items() if p in buffer}
     tensors = {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}
     metadata = {
         "state": json.dumps(dataclasses.asdict(training.state)),
@@ -106,21 +109,24 @@ def checksums(metadata: Mapping[str, str], tensors: Mapping[str, Tensor]) -> dic
 
 
 def restore(checkpoint: Checkpoint, training: Training, origin: Path) -> None:
-    """Load the checkpoint's weights, momentum and state into a training.
+    """Load the checkpoint's weights, optimizer's buffers and state into a training.
 
     Raises:
         ValueError: if the checkpoint does not fit the model; the training is then unchanged.
     """
-    momentum = select_tensors(checkpoint, "momentum")
-    parameters = dict(training.model.named_parameters())
-    for name, tensor in momentum.items():
-        if name not in parameters or parameters[name].shape != tensor.shape:
-            raise ValueError(
-                f"{origin} does not fit the model: its momentum for {name} has shape {tuple(tensor.shape)}."
-            )
+    optimizer, parameters = training.optimizer, dict(training.model.named_parameters())
+    buffers = {kind: select_tensors(checkpoint, kind) for kind in optimizer.buffers}
+    for kind, tensors in buffers.items():
+        for name, tensor in tensors.items():
+            if name not in parameters or parameters[name].shape != tensor.shape:
+                raise ValueError(
+                    f"{origin} does not fit the model: its {kind} for {name} has shape {tuple(tensor.shape)}."
+                )
     load_weights(training.model, checkpoint, origin)
-    for name, tensor in momentum.items():
-        training.optimizer.momenta[parameters[name]] = tensor.to(training.workers.device, copy=True)
+    for kind, tensors in buffers.items():
+        for name, tensor in tensors.items():
+            optimizer.buffers[kind][parameters[name]] = tensor.to(training.workers.device, copy=True)
+    optimizer.updates = checkpoint.state.updates
     training.state = checkpoint.state
 
 
@@ -130,12 +136,27 @@ def load_weights(model: torch.nn.Module, checkpoint: Checkpoint, origin: Path) -
     Raises:
         ValueError: if their names, shapes or types do not fit.
     """
-    weights = select_tensors(checkpoint, "weights")
+    weights = select_tensors(checkpoint, WEIGHTS)
     check_fit(model, weights, origin)
-    model.load_state_dict(weights)
+    model.load_state_dict(weights, strict=False)  # it would expect tied weights under both names
+
+
+def load_mean(model: torch.nn.Module, checkpoints: Sequence[Checkpoint], origin: Path) -> None:
+    """Load the mean of several checkpoints' weights into a model, for export: weight norm is folded in.
+
+    Raises:
+        ValueError: if their names, shapes or types do not fit.
+    """
+    means: dict[str, Tensor] = {}
+    for checkpoint in checkpoints:
+        load_weights(model, checkpoint, origin)
+        for name, weight in folded_weights(model).items():
+            means[name] = means.get(name, 0.0) + weight / len(checkpoints)
+    fold_weight_norm(model)
+    model.load_state_dict(means)
 
 
 def select_tensors(checkpoint: Checkpoint, kind: str) -> dict[str, Tensor]:
-    """Return the tensors of a kind (weights or momentum), by parameter name."""
+    """Return the tensors of a kind (weights, or a buffer of the optimizer), by parameter name."""
     prefix = f"{kind}/"
     return {name.removeprefix(prefix): t for name, t in checkpoint.tensors.items() if name.startswith(prefix)}

@@ -50,7 +50,7 @@ def follow(
             else:
                 progress.add_epoch(report.record, report.is_best, seconds)
                 curves.add_epoch(report.record)
-            meter.save(state.updates, folder.list_kept(state))
+            meter.save(state.updates, folder.list_kept(training))
             folder.save(training)
             if is_interrupted():
                 raise KeyboardInterrupt

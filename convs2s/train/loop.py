@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import nn
 
 from convs2s.train.batch_update import make_update
 from convs2s.train.training import Record, Training
@@ -56,40 +57,51 @@ def train(training: Training) -> Iterator[UpdateReport | EpochReport]:
             applied.
     """
     state = training.state
-    losses = training.losses(training.smoothing)
+    losses = training.training_losses()
     if training.compiled:
         losses.compile(dynamic=True)
     parallel = training.workers.wrap(losses, training.precision)
-    while training.annealing.ends(state.perplexities) is None:
-        learning_rate = training.annealing.rate(state.perplexities)
-        batches = training.batching.epoch(
-            training.train.source.lengths,
-            training.train.target.lengths,
-            training.seed,
-            len(state.epochs),
-            training.workers.rank,
+    while True:
+        if training.is_validation_due:
+            yield EpochReport(finish_epoch(training), state.last_is_best)
+        if training.annealing.ends(state.perplexities) is not None:
+            return
+        yield from train_until_validation(training, parallel)
+
+
+def train_until_validation(training: Training, losses: nn.Module) -> Iterator[UpdateReport]:
+    """Make updates until an epoch is complete, or a pass through the training data."""
+    state = training.state
+    training.split_words()
+    batches = training.batching.epoch(
+        training.train.source.lengths,
+        training.train.target.lengths,
+        training.seed,
+        state.passes,
+        training.workers.rank,
+    )
+    training.model.train()
+    for batch in batches[state.batch :]:
+        learning_rate = training.learning_rate()
+        result = make_update(training, losses, batch, learning_rate)
+        state.count(result, batch.target_tokens, learning_rate, len(batches))
+        yield UpdateReport(
+            epoch=len(state.epochs) + 1,
+            update=state.updates,
+            loss=result.loss / batch.target_tokens,
+            gradient_norm=result.gradient_norm,
+            learning_rate=learning_rate,
+            target_tokens=batch.target_tokens,
+            sentences=batch.sentences,
+            batch=state.epoch_updates,
+            batches=training.validate_updates or len(batches),
+            selected=result.selected,
         )
-        training.model.train()
-        for batch in batches[state.batch :]:
-            result = make_update(training, parallel, batch, learning_rate)
-            state.count(result, batch.target_tokens, learning_rate)
-            yield UpdateReport(
-                epoch=len(state.epochs) + 1,
-                update=state.updates,
-                loss=result.loss / batch.target_tokens,
-                gradient_norm=result.gradient_norm,
-                learning_rate=learning_rate,
-                target_tokens=batch.target_tokens,
-                sentences=batch.sentences,
-                batch=state.batch,
-                batches=len(batches),
-                selected=result.selected,
-            )
-        record = finish_epoch(training, learning_rate)
-        yield EpochReport(record, state.last_is_best)
+        if training.is_validation_due:
+            return
 
 
-def finish_epoch(training: Training, learning_rate: float) -> Record:
+def finish_epoch(training: Training) -> Record:
     """Validate; record the epoch in the state, and return its record.
 
     Raises:
@@ -106,16 +118,15 @@ def finish_epoch(training: Training, learning_rate: float) -> Record:
     record = {
         "epoch": len(state.epochs) + 1,
         "updates": state.updates,
-        "learning_rate": learning_rate,
+        "learning_rate": training.learning_rate(),
         "training_loss": state.epoch_loss / state.epoch_tokens,
         "validation_loss": nats,
         "validation_perplexity": math.exp(min(nats, 700.0)),
     }
     if state.epoch_selected:
-        record["selected_entries"] = state.epoch_selected / state.batch
+        record["selected_entries"] = state.epoch_selected / state.epoch_updates
     state.epochs.append(record)
-    state.batch, state.epoch_loss, state.epoch_tokens = 0, 0.0, 0
-    state.epoch_selected = 0
+    state.epoch_loss, state.epoch_tokens, state.epoch_selected = 0.0, 0, 0
     return record
 
 

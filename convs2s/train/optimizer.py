@@ -1,30 +1,38 @@
-"""Nesterov's accelerated gradient with renormalized gradients (§4.2)."""
+"""Nesterov's accelerated gradient with renormalized gradients (§4.2), and Adam."""
 
-from collections.abc import Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.optim.adam import adam
 from torch.optim.sgd import sgd
 
+BETAS, EPSILON = (0.9, 0.98), 1e-9
 
-class Nesterov:
-    """Nesterov's accelerated gradient; PyTorch's form is algebraically equal to the authors' (T12).
 
-    Uses the fused version of SGD, which scales gradients and updates weights and momentum in one pass. The
-    class `torch.optim.SGD` offers it too, but loads PyTorch's compiler: a second or two per process.
+class Optimizer(ABC):
+    """Updates parameters by gradients whose norm is limited.
+
+    Uses PyTorch's fused functions, which scale gradients and update weights and buffers in one pass. The
+    classes of `torch.optim` offer them too, but load PyTorch's compiler: a second or two per process.
 
     Args:
         parameters: to optimize.
-        momentum: fraction of the momentum kept by each update; between 0 and 1.
 
     Attributes:
-        momenta: of the parameters that have had a gradient.
+        buffers: what is remembered of past gradients, by name; a tensor for each parameter that has had a
+            gradient.
+        updates: made so far.
     """
 
-    def __init__(self, parameters: Iterable[nn.Parameter], momentum: float) -> None:
+    names: tuple[str, ...]
+
+    def __init__(self, parameters: Iterable[nn.Parameter]) -> None:
         self.parameters = list(parameters)
-        self.momentum = momentum
-        self.momenta: dict[nn.Parameter, Tensor] = {}
+        self.buffers: dict[str, dict[nn.Parameter, Tensor]] = {name: {} for name in self.names}
+        self.updates = 0
 
     @torch.no_grad()
     def update(self, learning_rate: Tensor | float, clip_norm: float) -> Tensor:
@@ -36,29 +44,95 @@ class Nesterov:
             The norm before clipping.
         """
         gradients = {p: p.grad for p in self.parameters if p.grad is not None}
-        for parameter in gradients:
-            if parameter not in self.momenta:
-                self.momenta[parameter] = torch.zeros_like(parameter)
+        for buffer in self.buffers.values():
+            for parameter in gradients:
+                if parameter not in buffer:
+                    buffer[parameter] = torch.zeros_like(parameter)
         norm: Tensor = nn.utils.get_total_norm(gradients.values(), foreach=True)
+        # Gradients are divided by grad_scale; nothing is updated if found_inf is not 0.
+        scaling = {
+            "grad_scale": (norm.double() / clip_norm).clamp(min=1.0).float(),
+            "found_inf": 1.0 - norm.isfinite().float(),
+        }
+        self._update(gradients, learning_rate, scaling)
+        self.updates += 1
+        self.clear_gradients()
+        return norm
+
+    @abstractmethod
+    def _update(
+        self,
+        gradients: Mapping[nn.Parameter, Tensor],
+        learning_rate: Tensor | float,
+        scaling: Mapping[str, Any],
+    ) -> None: ...
+
+    def clear_gradients(self) -> None:
+        """Forget the gradients."""
+        for parameter in self.parameters:
+            parameter.grad = None
+
+
+class Nesterov(Optimizer):
+    """Nesterov's accelerated gradient; PyTorch's form is algebraically equal to the authors' (T12).
+
+    Args:
+        momentum: fraction of the momentum kept by each update; between 0 and 1.
+    """
+
+    names = ("momentum",)
+
+    def __init__(self, parameters: Iterable[nn.Parameter], momentum: float) -> None:
+        super().__init__(parameters)
+        self.momentum = momentum
+
+    def _update(
+        self,
+        gradients: Mapping[nn.Parameter, Tensor],
+        learning_rate: Tensor | float,
+        scaling: Mapping[str, Any],
+    ) -> None:
         sgd(
             list(gradients),
             list(gradients.values()),
-            [self.momenta[parameter] for parameter in gradients],
+            [self.buffers["momentum"][parameter] for parameter in gradients],
             fused=True,
-            # Gradients are divided by grad_scale; nothing is updated if found_inf is not 0.
-            grad_scale=(norm.double() / clip_norm).clamp(min=1.0).float(),
-            found_inf=1.0 - norm.isfinite().float(),
             lr=learning_rate,  # type: ignore[arg-type]  # a tensor will do
             momentum=self.momentum,
             nesterov=True,
             weight_decay=0.0,
             dampening=0.0,
             maximize=False,
+            **scaling,
         )
-        self.clear_gradients()
-        return norm
 
-    def clear_gradients(self) -> None:
-        """Forget the gradients."""
-        for parameter in self.parameters:
-            parameter.grad = None
+
+class Adam(Optimizer):
+    """Adam (Kingma & Ba, 2015), with the constants that Vaswani et al. (2017) use for translation."""
+
+    names = ("momentum", "variance")
+
+    def _update(
+        self,
+        gradients: Mapping[nn.Parameter, Tensor],
+        learning_rate: Tensor | float,
+        scaling: Mapping[str, Any],
+    ) -> None:
+        device = next(iter(gradients)).device
+        adam(
+            list(gradients),
+            list(gradients.values()),
+            [self.buffers["momentum"][parameter] for parameter in gradients],
+            [self.buffers["variance"][parameter] for parameter in gradients],
+            [],
+            list(torch.full((len(gradients),), float(self.updates), device=device).unbind()),
+            fused=True,
+            amsgrad=False,
+            beta1=BETAS[0],
+            beta2=BETAS[1],
+            lr=learning_rate,
+            weight_decay=0.0,
+            eps=EPSILON,
+            maximize=False,
+            **scaling,
+        )

@@ -1,7 +1,9 @@
 """Train a model from Python: start the workers, build or resume the training, save, export."""
 
 import contextlib
+import dataclasses
 import json
+import math
 import os
 import shutil
 import sys
@@ -10,17 +12,17 @@ from pathlib import Path
 
 from convs2s.config.model import ModelParams
 from convs2s.config.train import TrainParams
-from convs2s.messages import TRAINING_MEMORY, report_errors
+from convs2s.messages import TRAINING_MEMORY, inflect, report_errors
 from convs2s.model.description import WEIGHTS, digest_of_file
 from convs2s.model.storage import save_model
 from convs2s.text.corpus.files import atomic_path
 from convs2s.text.vocabulary.vocabulary import PAD
-from convs2s.train.checkpoint import Checkpoint, load_weights
-from convs2s.train.distributed import choose_device, is_writer, join_workers
+from convs2s.train.checkpoint import Checkpoint, load_mean
+from convs2s.train.distributed import Workers, choose_device, is_writer, join_workers
 from convs2s.train.fingerprint import training_fingerprint
 from convs2s.train.follow import follow
 from convs2s.train.launch import end_with_launcher, launch
-from convs2s.train.loop import train
+from convs2s.train.loop import train, validation_loss
 from convs2s.train.setup import build_training, keep_freed_memory
 from convs2s.train.training import Training
 from convs2s.train.work_folder import WorkFolder, hold
@@ -99,7 +101,7 @@ def work_as_one(
     # The writer holds the lock, so that it is held as long as anything may be written.
     with hold(work) if is_writer() else contextlib.nullcontext(), join_workers(params.workers) as workers:
         keep_freed_memory()
-        training = build_training(model_params, params, seed, encoded, vocabulary, table, workers)
+        training = build_training(model_params, params, seed, encoded, vocabulary, table, work, workers)
         prints = training_fingerprint(model_params, params, seed, encoded, table, workers.count, code)
         folder = WorkFolder(work, prints)
         begin(training, folder)
@@ -111,9 +113,11 @@ def work_as_one(
         meter = Meter(folder.cost, workers.hardware(), training.state.updates)
         events = work / "tensorboard" / folder.own.name if params.tensorboard else None
         follow(training, reports, params.checkpoint_updates, folder, meter, events)
-        export(training, model_params, folder.best(training.state), work / "curves", out)
+        best = folder.best(training.state, params.average)
+        export(training, model_params, best, work / "curves", out)
         reason = training.annealing.ends(training.state.perplexities)
-        print(f"Training ended: {reason}.", file=sys.stderr)
+        mean = f" The model is the mean of {inflect(len(best), 'epoch')}." if params.average > 1 else ""
+        print(f"Training ended: {reason}.{mean}", file=sys.stderr)
         name = digest_of_file(out / "model" / WEIGHTS)
         meter.finish(training.state.updates, work / "costs" / f"{name}.json")
         folder.mark_ended()
@@ -131,11 +135,11 @@ def begin(training: Training, folder: WorkFolder) -> None:
     workers.barrier()  # so that no checkpoint is removed while another worker is still reading it
 
 
-def export(training: Training, params: ModelParams, best: Checkpoint, curves: Path, out: Path) -> None:
-    """Write model/, with the weights of the best epoch's checkpoint, curves/ and metrics.json to `out`."""
+def export(training: Training, params: ModelParams, best: list[Checkpoint], curves: Path, out: Path) -> None:
+    """Write model/, the mean of the best epochs' checkpoints, curves/ and metrics.json to `out`."""
     out.mkdir(parents=True, exist_ok=True)
     model = training.model
-    load_weights(model, best, out)
+    load_mean(model, best, out)
     sides = model.source_embedding, model.target_embedding
     source_size, target_size = (side.words.num_embeddings for side in sides)
     with atomic_path(out / "model") as temporary:
@@ -147,9 +151,14 @@ def export(training: Training, params: ModelParams, best: Checkpoint, curves: Pa
 
 
 def metrics(training: Training) -> dict[str, float | int]:
-    """Return the best epoch's losses, the numbers of epochs and updates, and the model size."""
+    """Return the exported model's losses, the numbers of epochs and updates, and the model size."""
     state = training.state
     best = min(state.epochs, key=lambda record: record["validation_perplexity"])
+    if training.average > 1:
+        alone = Workers(0, 1, training.workers.device)
+        batching = dataclasses.replace(training.batching, workers=1)
+        nats = validation_loss(dataclasses.replace(training, workers=alone, batching=batching))
+        best = best | {"validation_loss": nats, "validation_perplexity": math.exp(nats)}
     figures = {
         "validation_perplexity": best["validation_perplexity"],
         "validation_loss": best["validation_loss"],

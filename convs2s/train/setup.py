@@ -16,14 +16,15 @@ from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.alignment.candidates import read_candidates
 from convs2s.text.corpus.batching import Batching
 from convs2s.text.corpus.files import SIDES
-from convs2s.text.vocabulary.encoded import EncodedCorpus
+from convs2s.text.vocabulary.bpe_dropout import BpeDropout
 from convs2s.text.vocabulary.selection import VocabularySelection
 from convs2s.text.vocabulary.vocabulary import PAD, read_vocabulary
 from convs2s.train.annealing import Annealing
 from convs2s.train.distributed import Workers
 from convs2s.train.loss import softmax_loss
-from convs2s.train.optimizer import Nesterov
+from convs2s.train.optimizer import Adam, Nesterov
 from convs2s.train.training import Pairs, Training
+from convs2s.train.work_folder import SAMPLES
 
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX = -1, -2, -4  # from glibc's malloc.h
 
@@ -35,6 +36,7 @@ def build_training(
     encoded: Path,
     vocabulary: Path,
     candidates: Path,
+    work: Path,
     workers: Workers,
 ) -> Training:
     """Build a training; its initial weights depend only on the seed.
@@ -43,12 +45,13 @@ def build_training(
         encoded: folder with train/ and valid/, as written by the stage encode.
         vocabulary: folder with source.tsv and target.tsv.
         candidates: file candidates.npz, read only with vocabulary selection.
+        work: folder for the ids of an epoch, written only with BPE dropout.
 
     Raises:
         ValueError: if there are no pairs, ids are damaged, or a sentence is longer than the position table.
     """
     sizes = [len(read_vocabulary(vocabulary / f"{side}.tsv")) for side in SIDES]
-    train_pairs, valid_pairs = (open_pairs(encoded / split, sizes) for split in ("train", "valid"))
+    train_pairs, valid_pairs = (Pairs.open(encoded / split, sizes) for split in ("train", "valid"))
     if params.compile:
         check_compiler()
     # The layers for a CPU are loops of our own, which torch.compile cannot read.
@@ -60,7 +63,9 @@ def build_training(
         check_lengths(encoded / name, pairs, model)
     return Training(
         model=model,
-        optimizer=Nesterov(model.parameters(), params.momentum),
+        optimizer=Adam(model.parameters())
+        if params.optimizer == "adam"
+        else Nesterov(model.parameters(), params.momentum),
         train=train_pairs,
         valid=valid_pairs,
         batching=Batching(
@@ -73,15 +78,17 @@ def build_training(
         smoothing=params.label_smoothing,
         precision=getattr(torch, params.precision),
         softmax=fast_softmax_loss if fast else softmax_loss,
+        word_dropout=params.word_dropout,
+        r_drop=params.r_drop,
+        warmup=params.warmup_updates,
+        validate_updates=params.validate_updates,
+        average=params.average,
+        bpe_dropout=BpeDropout(encoded / "train", vocabulary, work / SAMPLES, params.bpe_dropout, seed)
+        if params.bpe_dropout
+        else None,
         compiled=params.compile,
         selection=load_selection(params, candidates, sizes[1]),
     )
-
-
-def open_pairs(folder: Path, sizes: list[int]) -> Pairs:
-    """Open both sides of encoded text; check all ids against the vocabulary sizes."""
-    source, target = (EncodedCorpus.open(folder, side, size) for side, size in zip(SIDES, sizes, strict=True))
-    return Pairs(source, target)
 
 
 def build_model(
@@ -100,10 +107,11 @@ def build_model(
     if device.type == "cuda":
         make_gpus_deterministic()
     torch.manual_seed(seed)
-    plain = params.selection is not None
-    return Seq2Seq(
-        model_params, sizes[0], sizes[1], PAD, params.dropout, plain_output=plain, layers=layers
-    ).to(device)
+    plain = params.selection is not None or params.tied_embeddings
+    model = Seq2Seq(model_params, sizes[0], sizes[1], PAD, params.dropout, plain_output=plain, layers=layers)
+    if params.tied_embeddings:
+        model.output_layer.weight = model.target_embedding.words.weight
+    return model.to(device)
 
 
 def check_compiler() -> None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -12,13 +13,16 @@ from torch import Tensor
 
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.corpus.batching import Batch, Batching, pad
+from convs2s.text.corpus.files import SIDES, remove
+from convs2s.text.vocabulary.bpe_dropout import BpeDropout
 from convs2s.text.vocabulary.encoded import EncodedCorpus
 from convs2s.text.vocabulary.selection import VocabularySelection
 from convs2s.text.vocabulary.vocabulary import PAD
 from convs2s.train.annealing import Annealing
 from convs2s.train.distributed import Workers
 from convs2s.train.loss import SoftmaxLoss, SummedLoss
-from convs2s.train.optimizer import Nesterov
+from convs2s.train.optimizer import Optimizer
+from convs2s.train.r_drop import RDropLoss
 
 Record = dict[str, float | int]
 
@@ -46,6 +50,11 @@ class Pairs:
     source: EncodedCorpus
     target: EncodedCorpus
 
+    @classmethod
+    def open(cls, folder: Path, sizes: Sequence[int | None] = (None, None)) -> "Pairs":
+        """Open both sides of encoded text; with vocabulary sizes, check all ids against them."""
+        return cls(*(EncodedCorpus.open(folder, side, size) for side, size in zip(SIDES, sizes, strict=True)))
+
     def arrays(
         self, sentences: Sequence[int] | NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -61,7 +70,8 @@ class State:
     Random generators have no state to save: each update seeds them from the seed, its number and the rank.
 
     Attributes:
-        batch: batches done in the current epoch.
+        passes: through the training data, those that are complete.
+        batch: batches done in the current pass.
         updates: optimizer steps done so far.
         epoch_loss: summed loss of this epoch's batches, in nats.
         epoch_tokens: non-padding target tokens of this epoch's batches.
@@ -72,6 +82,7 @@ class State:
         epochs: a record of each finished epoch.
     """
 
+    passes: int = 0
     batch: int = 0
     updates: int = 0
     epoch_loss: float = 0.0
@@ -82,9 +93,11 @@ class State:
     curve: list[Record] = field(default_factory=list)
     epochs: list[Record] = field(default_factory=list)
 
-    def count(self, result: UpdateResult, tokens: int, learning_rate: float) -> None:
-        """Count an update with its target tokens."""
+    def count(self, result: UpdateResult, tokens: int, learning_rate: float, batches: int) -> None:
+        """Count an update with its target tokens, in a pass of this many batches."""
         self.batch += 1
+        if self.batch == batches:
+            self.passes, self.batch = self.passes + 1, 0
         self.updates += 1
         self.epoch_loss += result.loss
         self.epoch_tokens += tokens
@@ -102,11 +115,21 @@ class State:
         return [record["validation_perplexity"] for record in self.epochs]
 
     @property
-    def bests(self) -> list[int]:
-        """Updates done at the end of each epoch that was the best so far."""
-        values = self.perplexities
-        lower = [value < min(values[:i], default=math.inf) for i, value in enumerate(values)]
-        return [int(record["updates"]) for record, is_best in zip(self.epochs, lower, strict=True) if is_best]
+    def epoch_updates(self) -> int:
+        """Updates since the last validation."""
+        return self.updates - int(self.epochs[-1]["updates"] if self.epochs else 0)
+
+    def bests(self, count: int) -> list[list[int]]:
+        """Return the updates of the `count` best epochs: now, and before the epoch that last changed this."""
+        found: list[list[int]] = []
+        for end in range(len(self.epochs), 0, -1):
+            order = sorted(self.epochs[:end], key=lambda record: record["validation_perplexity"])
+            updates = [int(record["updates"]) for record in order[:count]]
+            if updates not in found:
+                found.append(updates)
+            if len(found) == 2:
+                break
+        return found
 
     @property
     def last_is_best(self) -> bool:
@@ -120,6 +143,12 @@ class Training:
 
     Attributes:
         softmax: loss of the softmax layer: the plain one, or that of the fast layers.
+        word_dropout: probability of replacing a token by UNK.
+        r_drop: weight of the divergence of two passes with different dropout; 0 for a single pass.
+        warmup: updates in which the learning rate rises, before it falls with their inverse square root.
+        validate_updates: updates between validations; None for a pass through the training data.
+        average: epochs whose mean weights are the model.
+        bpe_dropout: splits the words of each pass anew; None to train on the encoded corpus.
         compiled: whether torch.compile compiles the model and its loss.
         precision: of products; float32 or bfloat16 (T38).
         smoothing: label smoothing; with vocabulary selection, over the selected entries.
@@ -128,7 +157,7 @@ class Training:
     """
 
     model: Seq2Seq
-    optimizer: Nesterov
+    optimizer: Optimizer
     train: Pairs
     valid: Pairs
     batching: Batching
@@ -139,13 +168,51 @@ class Training:
     smoothing: float
     precision: torch.dtype
     softmax: SoftmaxLoss
+    word_dropout: float
+    r_drop: float
+    warmup: int | None
+    validate_updates: int | None
+    average: int
+    bpe_dropout: BpeDropout | None
     compiled: bool
     selection: VocabularySelection | None
     state: State = field(default_factory=State)
 
     def losses(self, smoothing: float) -> SummedLoss:
-        """Return the loss of the model."""
+        """Return the plain loss of the model."""
         return SummedLoss(self.model, smoothing, self.softmax)
+
+    def training_losses(self) -> SummedLoss:
+        """Return the loss whose gradients make the updates."""
+        if self.r_drop:
+            return RDropLoss(self.model, self.smoothing, self.word_dropout, self.r_drop)
+        return SummedLoss(self.model, self.smoothing, self.softmax, self.word_dropout)
+
+    def learning_rate(self) -> float:
+        """Return the learning rate of the next update."""
+        rate = self.annealing.rate(self.state.perplexities)
+        if self.warmup is None:
+            return rate
+        update = self.state.updates + 1
+        return rate * min(update / self.warmup, math.sqrt(self.warmup / update))
+
+    @property
+    def is_validation_due(self) -> bool:
+        """Whether an epoch is complete, but not validated."""
+        updates = self.state.epoch_updates
+        return updates == self.validate_updates if self.validate_updates else updates > 0 == self.state.batch
+
+    def split_words(self) -> None:
+        """Split the words of the next pass anew, if this is switched on; all workers read the same files."""
+        if self.bpe_dropout is None:
+            return
+        folder = self.bpe_dropout.work
+        if self.workers.writes:
+            remove(folder)
+            folder.mkdir(parents=True)
+            self.bpe_dropout.write(self.state.passes, folder / str(self.state.passes))
+        self.workers.barrier()
+        self.train = Pairs.open(folder / str(self.state.passes))
 
     def inputs(
         self, pairs: Pairs, sentences: Sequence[int] | NDArray[np.int64]

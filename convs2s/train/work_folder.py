@@ -2,6 +2,7 @@
 
     WORK/lock                               held by the training that writes here
     WORK/progress.json, curves/             of the current run, for people and flows
+    WORK/samples/                           ids of the current pass, with BPE dropout
     WORK/costs/                             of finished trainings
     WORK/tensorboard/ID/                    event files, with train.tensorboard
     WORK/ID/checkpoint-UPDATES.safetensors  of the training whose fingerprint has this ID
@@ -12,6 +13,7 @@ Nothing is overwritten: different settings have a different ID, and each checkpo
 of updates. Training resumes from its newest usable checkpoint: undamaged, not beyond the end of training, and
 with an undamaged checkpoint of the best epoch so far, which is the model to export. We keep the last two
 checkpoints, and those of the last two epochs that were the best so far, so one damaged file costs little.
+(If the model is the mean of several epochs, then those of the last two sets of these.)
 
 At the end of training, the outputs are written first. Its folder stays until the caller knows that they are
 safe (`remove_ended`), and is then removed by a single rename. So a kill leaves either everything or nothing,
@@ -20,6 +22,7 @@ and the next run produces the same outputs either way.
 
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 import sys
@@ -43,6 +46,7 @@ from convs2s.train.training import State, Training
 PATTERN = checkpoint_name("*")
 ENDED = ".ended"  # suffix of a folder that is being removed
 LAST = "ended"
+SAMPLES = "samples"
 
 
 class WorkFolder:
@@ -66,7 +70,7 @@ class WorkFolder:
 
     def prepare(self) -> None:
         """Remove partial files left by a killed run."""
-        for path in (*self.work.glob(f"*{ENDED}"), *self.own.glob(".*.part")):
+        for path in (*self.work.glob(f"*{ENDED}"), *self.work.glob(".*.part"), *self.own.glob(".*.part")):
             discard(path)
 
     def resume(self, training: Training) -> str:
@@ -93,11 +97,10 @@ class WorkFolder:
         """Read a checkpoint and check that this training can resume from it; raise ValueError if not."""
         checkpoint = self.read(updates)
         state = checkpoint.state
-        epoch = training.annealing.ended_before(state.perplexities, within_epoch=state.batch > 0)
+        epoch = training.annealing.ended_before(state.perplexities, within_epoch=state.epoch_updates > 0)
         if epoch is not None:
             raise ValueError(f"it is beyond the end of training, which now comes after epoch {epoch}.")
-        if state.epochs and state.bests[-1] != updates:
-            self.best(state)
+        self.best(state, training.average)
         return checkpoint
 
     def read(self, updates: int) -> Checkpoint:
@@ -115,14 +118,14 @@ class WorkFolder:
             )
         return checkpoint
 
-    def best(self, state: State) -> Checkpoint:
-        """Return the checkpoint of the best epoch.
+    def best(self, state: State, count: int) -> list[Checkpoint]:
+        """Return the checkpoints of the best epochs.
 
         Raises:
             OSError: if it is missing or cannot be read.
             ValueError: if it is damaged.
         """
-        return self.read(state.bests[-1])
+        return [self.read(updates) for updates in state.bests(count)[0]] if state.epochs else []
 
     def follow(self, training: Training, updates: int) -> None:
         """Resume from the same checkpoint as the writer.
@@ -138,14 +141,15 @@ class WorkFolder:
             )
         restore(self.read(updates), training, path)
 
-    def list_kept(self, state: State) -> set[int]:
+    def list_kept(self, training: Training) -> set[int]:
         """Return which checkpoints, by their updates, to keep once the current state is saved.
 
         Checkpoints ahead of the training stay: they are damaged, or training now ends before them.
         """
-        saved = self.list_saved()
+        state, saved = training.state, self.list_saved()
         last = sorted({*(n for n in saved if n < state.updates), state.updates})[-2:]
-        return {*last, *state.bests[-2:], *(n for n in saved if n > state.updates)}
+        bests = itertools.chain.from_iterable(state.bests(training.average))
+        return {*last, *bests, *(n for n in saved if n > state.updates)}
 
     def save(self, training: Training) -> None:
         """Write a checkpoint, then remove those no longer needed.
@@ -153,7 +157,7 @@ class WorkFolder:
         Raises:
             OSError: if the disk is full, for example; all earlier checkpoints then still exist.
         """
-        kept = self.list_kept(training.state)
+        kept = self.list_kept(training)
         # Older checkpoints have already been flushed. By now most of this one is on disk, so this is quick.
         for last in [n for n in self.list_saved() if n < training.state.updates][-1:]:
             flush(self.checkpoint(last))
@@ -216,7 +220,7 @@ def remove_ended(work: Path) -> None:
         own.rename(ended)
     except OSError as error:  # harmless: the next run would resume at the end
         print(f"Warning: {own} cannot be removed ({error}).", file=sys.stderr)
-    for path in (ended, work / "curves", work / "progress.json", last):
+    for path in (ended, work / "curves", work / "progress.json", work / SAMPLES, last):
         discard(path)
 
 

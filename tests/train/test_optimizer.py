@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from convs2s.train.optimizer import Nesterov
+from convs2s.train.optimizer import BETAS, EPSILON, Adam, Nesterov
 
 
 def test_updates_follow_nesterov_s_formula() -> None:
@@ -45,3 +45,19 @@ def test_a_gradient_that_is_not_finite_changes_no_weight(bad: float) -> None:
     parameter.grad = torch.tensor([0.1, 0.0])
     optimizer.update(1.0, clip_norm=1.0)  # the bad gradient is not in the momentum
     assert_close(parameter.detach(), torch.tensor([0.85, 1.0]))
+
+
+def test_adam_is_pytorch_s() -> None:
+    """With clipping, and going on from its buffers as a resumed training does."""
+    one, other = nn.Parameter(torch.ones(3)), nn.Parameter(torch.ones(3))
+    ours, theirs = Adam([one]), torch.optim.Adam([other], lr=0.1, betas=BETAS, eps=EPSILON)
+    for i, gradient in enumerate(torch.randn(6, 3)):
+        if i == 3:
+            resumed = Adam([one])
+            resumed.buffers, resumed.updates = ours.buffers, ours.updates
+            ours = resumed
+        one.grad, other.grad = gradient.clone(), gradient.clone()
+        nn.utils.clip_grad_norm_([other], 0.5)
+        ours.update(0.1, clip_norm=0.5)
+        theirs.step()
+        assert_close(one.detach(), other.detach(), atol=1e-5, rtol=1e-5)

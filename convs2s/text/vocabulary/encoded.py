@@ -29,6 +29,12 @@ def id_type(vocabulary_size: int) -> np.dtype[Any]:
     return np.dtype(np.uint16 if vocabulary_size < 2**16 else np.int32)
 
 
+def flatten(sentences: list[list[int]], vocabulary_size: int) -> EncodedSentences:
+    """Return sentences of ids as arrays."""
+    ids = np.array([id_ for sentence in sentences for id_ in sentence], dtype=id_type(vocabulary_size))
+    return EncodedSentences(ids, np.array([len(sentence) for sentence in sentences], dtype=np.int64))
+
+
 class EncodedCorpus(FlatIds):
     """The sentences of one side of a corpus, each ending with EOS, memory-mapped."""
 

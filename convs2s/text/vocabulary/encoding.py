@@ -7,12 +7,10 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from convs2s.text.corpus.files import SIDES
 from convs2s.text.corpus.parallel import map_chunks
 from convs2s.text.vocabulary.codec import Codec
-from convs2s.text.vocabulary.encoded import EncodedSentences, id_type
+from convs2s.text.vocabulary.encoded import EncodedSentences, flatten
 
 CHUNK_PAIRS = 20_000
 
@@ -27,8 +25,7 @@ class PairEncoder:
         encoded = []
         for codec, lines in zip(self._codecs, zip(*pairs, strict=True), strict=True):
             sentences = [codec.encode(line.split()) for line in lines]
-            ids = np.array([id_ for ids in sentences for id_ in ids], dtype=id_type(len(codec.vocabulary)))
-            encoded.append(EncodedSentences(ids, np.array([len(ids) for ids in sentences], dtype=np.int64)))
+            encoded.append(flatten(sentences, len(codec.vocabulary)))
         return encoded
 
 

@@ -123,7 +123,7 @@ def test_other_workers_follow_the_one_that_writes(monkeypatch: pytest.MonkeyPatc
     """They load the same checkpoint, even if there is a newer one; without it, the message has the remedy."""
     (*_, older) = interrupt(monkeypatch, after=5)
     settings = tiny_params(Path(), max_epochs=EPOCHS, **TINY)
-    training = build_training(settings.model, settings.train, 1, *INPUTS, ALONE)
+    training = build_training(settings.model, settings.train, 1, *INPUTS, WORK, ALONE)
     folder = WorkFolder(WORK, read_checkpoint(older).prints)
     folder.follow(training, updates_of(older))
     assert training.state == state_of(older)
