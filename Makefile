@@ -78,7 +78,7 @@ docs: install .venv/docs-installed
 	@echo "site/index.html"
 
 .venv/docs-installed: .venv/installed
-	@echo "Fetching and installing Sphinx (26 MB) ..."
+	@echo "Fetching and installing Sphinx (17 MB) ..."
 	@python -m pip install --quiet -c constraints.txt -e '.[docs]'
 	@touch $@
 
