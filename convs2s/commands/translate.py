@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from convs2s.commands.shared import add_command, add_processor, check_positive, pause_garbage_collection
 from convs2s.commands.translate_files import SecondFile, chunks, open_input, open_output, show_progress
+from convs2s.messages import visible
 
 if TYPE_CHECKING:
     from convs2s.decode.sampling import Sampling
@@ -79,7 +81,7 @@ def add_forms(command: argparse.ArgumentParser) -> None:
     add("--score", type=Path, metavar="FILE", help=text)
     text = (
         "also write FILE: line i links words of line i with words of its translation, by attention, as pairs "
-        "SOURCE-TARGET; words are the tokenizer's, counted from 0"
+        "SOURCE-TARGET; words are the tokenizer's, counted from 0 (default: none)"
     )
     add("--alignment", type=Path, metavar="FILE", help=text)
 
@@ -116,6 +118,8 @@ def run(options: argparse.Namespace) -> None:
     given = [(f"--{name}", getattr(options, name)) for name in ("score", "prefix")]
     second = next((SecondFile(option, path) for option, path in given if path is not None), None)
     sampling, translator = make_sampling(options), load_translator(options)
+    if options.input is None and sys.stdin.isatty() and translator.facts is not None:
+        print(visible(f"{translator.facts.name}: {translator.facts.summary()}"), file=sys.stderr)
     with (
         open_input(options.input) as source,
         open_output(options.output) as out,

@@ -50,10 +50,8 @@ class Facts:
         source, target = map(name, self.languages)
         text = f" of {self.domain}" if self.domain else ""
         bleu = f"; {self.scores['bleu']:.1f} BLEU on its test set" if "bleu" in self.scores else ""
-        return (
-            f"{self.name}: {source} to {target}, trained on {self.pairs:,} sentence pairs{text} (license: "
-            f"{self.data_license}){bleu}"
-        )
+        pairs = f"{self.pairs:,} sentence pairs{text} (license: {self.data_license})"
+        return f"{source} to {target}, trained on {pairs}{bleu}"
 
 
 def read_facts(folder: Path) -> Facts | None:

@@ -1,4 +1,4 @@
-"""What the page shows besides the translation: hypotheses with scores, replaced words, attention."""
+"""What the page shows besides the translation: models, hypotheses with scores, replaced words, attention."""
 
 import re
 from collections.abc import Sequence
@@ -9,9 +9,20 @@ from pydantic import BaseModel, Field
 
 from convs2s.package.layer_attention import LayerAttention
 from convs2s.package.translator import Translation
+from convs2s.serve.pairs import Pair
 from convs2s.serve.requests import Refusal, TextRequest, body_schema, parse
 from convs2s.serve.service import Service
 from convs2s.text.words.tokenization import Tokenizer
+
+
+class Model(BaseModel):
+    """What is known about the model of a language pair."""
+
+    source: str
+    target: str
+    name: str = Field(description="Title of its card; the language pair if it has none.")
+    summary: str = Field(description="On what it was trained, and its BLEU; may be empty.")
+    examples: list[str] = Field(description="Test sentences to try.")
 
 
 class Replaced(BaseModel):
@@ -36,6 +47,7 @@ class Line(BaseModel):
     """A line of the text with its translations, best first."""
 
     source: str
+    rare: bool = Field(description="Whether it is unlike the training text, for example in another language.")
     hypotheses: list[Alternative]
 
 
@@ -57,15 +69,23 @@ class Attended(BaseModel):
 def add_insight(app: FastAPI, service: Service) -> None:
     """Add the routes that LibreTranslate does not have."""
 
+    @app.get("/models")
+    async def models() -> list[Model]:
+        """List the models with what is known about them."""
+        return [describe_pair(pair) for pair in service.pairs]
+
     @app.post("/n-best", openapi_extra=body_schema(TextRequest))
     async def n_best(request: Request) -> list[Line]:
         """Translate a text; for each line, return all hypotheses of the beam, with scores."""
         asked = await parse_single(request)
-        tokenizer = service.pairs.find(asked.source, asked.target).translator.target
         [lines] = await service.translate(asked, request)
-        sources = asked.texts[0].split("\n")
+        pair, sources = service.pairs.find(asked.source, asked.target), asked.texts[0].split("\n")
         return [
-            Line(source=source, hypotheses=[describe(found, tokenizer) for found in ranked])
+            Line(
+                source=source,
+                rare=pair.is_rare(source),
+                hypotheses=[describe(found, pair.translator.target) for found in ranked],
+            )
             for source, ranked in zip(sources, lines, strict=True)
         ]
 
@@ -89,6 +109,18 @@ def add_insight(app: FastAPI, service: Service) -> None:
         if len(asked.texts) != 1:
             raise Refusal(400, f"Invalid request: expected one text in q, found {len(asked.texts)}.")
         return asked
+
+
+def describe_pair(pair: Pair) -> Model:
+    """Return what is known about a pair's model, or the first of its ensemble."""
+    facts = pair.translator.facts
+    name, summary, examples = f"{pair.source}-{pair.target}", "", list[str]()
+    if facts is not None:
+        name, summary = facts.name, facts.summary()
+        examples = [source for source, _ in facts.examples]
+    if pair.members > 1:
+        summary = f"Ensemble of {pair.members} models{summary and ', the first: '}{summary}"
+    return Model(source=pair.source, target=pair.target, name=name, summary=summary, examples=examples)
 
 
 def describe(found: Translation, tokenizer: Tokenizer) -> Alternative:

@@ -10,6 +10,8 @@ from convs2s.package.hub import locate
 from convs2s.package.layer_attention import LayerAttention, LayerReader
 from convs2s.package.translator import Translation, Translator, load
 from convs2s.serve.requests import Refusal
+from convs2s.text.vocabulary.rarity import Rarity
+from convs2s.text.vocabulary.vocabulary import read_counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,12 +23,18 @@ class Pair:
         target: language code.
         translator: returns all hypotheses of the beam.
         members: number of models.
+        rarity: tells text that is unlike the training text.
     """
 
     source: str
     target: str
     translator: Translator
     members: int
+    rarity: Rarity
+
+    def is_rare(self, line: str) -> bool:
+        """Return whether a line consists mostly of rare pieces, so that its translation will be poor."""
+        return self.rarity.is_rare(self.translator.source.tokenize(line))
 
     def translate(self, lines: list[str]) -> list[list[Translation]]:
         """Return each line's hypotheses, best first."""
@@ -82,5 +90,6 @@ def load_pairs(
     for (source, target), paths in by_pair.items():
         size = beam_size or read_settings(paths[0]).translate.beam_size
         translator = load(paths, device, replace=replace, beam_size=size, n_best=size)
-        pairs.append(Pair(source, target, translator, len(paths)))
+        rarity = Rarity(translator.words.source, read_counts(paths[0] / "source.tsv", "vocabulary"))
+        pairs.append(Pair(source, target, translator, len(paths), rarity))
     return Pairs(pairs)

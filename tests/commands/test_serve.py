@@ -29,6 +29,9 @@ def test_folders_of_one_pair_are_an_ensemble(
     assert out.startswith("en-de, fr-de: http://127.0.0.1:")
     [app] = served
     assert app.description == "Translates en-de, fr-de."
+    [first, second] = TestClient(app, base_url="http://localhost").get("/models").json()
+    assert first["summary"].startswith("Ensemble of 2 models, the first: English to German, trained on 1,234")
+    assert second["summary"].startswith("French to German, trained on 1,234 sentence pairs of tests")
 
 
 OWN = ["localhost:5000", "LOCALHOST", "127.0.0.1", "[::1]:5000"]

@@ -12,6 +12,7 @@ import pytest
 
 from convs2s.cli import main
 from convs2s.commands.translate_files import chunks_as_they_arrive, decode_lines
+from tests.package.small_package import FACTS
 
 SECONDS = 60
 """Time limit for an answer, which normally takes a few hundredths of a second."""
@@ -84,7 +85,8 @@ def test_a_user_who_types_gets_a_hint_and_a_prompt(
     with Path(os.devnull).open("rb") as device:  # like a terminal, not a regular file
         monkeypatch.setattr(stdin, "buffer", device, raising=False)
         assert main(["translate", "--model", str(package), "--device", "cpu"]) == 0
-    assert shown.getvalue() == "Type a sentence and press Enter. Ctrl-D ends.\n> > > \n"
+    known = f"{FACTS.name}: {FACTS.summary()}\n"
+    assert shown.getvalue() == known + "Type a sentence and press Enter. Ctrl-D ends.\n> > > \n"
     assert capfd.readouterr().out.count("\n") == 2
 
 

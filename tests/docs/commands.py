@@ -27,8 +27,8 @@ from tests.docs.pages import ROOT
 
 PLACEHOLDERS = {"NAME", "..."}
 SYSTEM = {
-    "cd", "cp", "docker", "echo", "export", "git", "hf", "iconv", "install", "mkdir", "rm", "sacrebleu",
-    "sbatch", "scp", "source", "ssh", "systemctl", "tensorboard",
+    "cd", "cp", "curl", "docker", "echo", "export", "git", "hf", "iconv", "install", "mkdir", "rm",
+    "sacrebleu", "sbatch", "scp", "source", "ssh", "systemctl", "tensorboard",
 }  # fmt: skip
 WRAPPERS = {"sudo": 1, "taskset": 3}
 """Programs that start another, and the number of words before its name."""

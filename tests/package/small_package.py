@@ -1,6 +1,7 @@
 """A tiny model folder with weights set by formula: it loads and runs, but does not translate well."""
 
 import json
+from dataclasses import replace as change
 from pathlib import Path
 
 import torch
@@ -8,6 +9,7 @@ import torch
 from convs2s.model.description import seal
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import save_model
+from convs2s.package.facts import Facts
 from convs2s.package.folder import Settings, write_package
 from convs2s.text.alignment.candidates import NO_CANDIDATES, write_candidates
 from convs2s.text.alignment.dictionary import Entry, write_dictionary
@@ -22,6 +24,11 @@ WORDS = [
 MODEL = small_params(
     embedding_size=8, output_embedding_size=8, encoder_widths=[8], encoder_kernels=[3], decoder_widths=[8],
     decoder_kernels=[3], attention=[True],
+)  # fmt: skip
+
+FACTS = Facts(
+    "small", ("en", "de"), "MIT", "tests", 1234, (9, 9), {}, 1, {}, {"bleu": 12.34}, {}, "test: 2 lines",
+    [("ein Haus", "a house"), ("noch eins", "another one")],
 )  # fmt: skip
 
 
@@ -59,5 +66,11 @@ def edit_settings(folder: Path, name: str, section: str, **changes: object) -> P
 def write_small_package(folder: Path, phase: float = 0.0, *, replace: bool = False) -> Path:
     """Write a model folder and return it."""
     settings = Settings(("en", "de"), TOKENIZE, TRANSLATE, replace)
-    write_package(folder / "package", *write_parts(folder, phase), settings, card="# card\n")
+    write_package(
+        folder / "package",
+        *write_parts(folder, phase),
+        settings,
+        card="# card\n",
+        facts=change(FACTS, seed=int(phase)),
+    )
     return folder / "package"

@@ -20,6 +20,7 @@ def test_a_folder_has_everything_that_translation_needs(tmp_path: Path) -> None:
     assert {path.name for path in package.iterdir()} == {
         "README.md", "model.json", "weights.safetensors", "source.tsv", "target.tsv", "source.model",
         "target.model", "segmentation.json", "tokenizer.json", "translate.json", "dictionary.tsv",
+        "facts.json",
     }  # fmt: skip
 
 

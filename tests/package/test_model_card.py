@@ -50,7 +50,7 @@ def test_a_rendered_card_has_a_row_for_a_score_and_its_signature() -> None:
 
 def test_a_line_says_what_a_model_was_trained_on_and_how_well_it_translates() -> None:
     """The page and the prompt show it; a model without a domain or scores leaves them out."""
-    data = "news: English to German, trained on 4,500,000 sentence pairs"
+    data = "English to German, trained on 4,500,000 sentence pairs"
     assert (
         facts({"bleu": 25.163}).summary() == f"{data} of old news (license: CC0); 25.2 BLEU on its test set"
     )

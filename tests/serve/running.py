@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from convs2s.package.folder import Settings, write_package
@@ -11,13 +12,14 @@ from convs2s.serve.pairs import Pairs, load_pairs
 from convs2s.serve.requests import Limits
 from convs2s.serve.server import listen, make_server
 from tests.decode.parrot import TOKENIZE, TRANSLATE
-from tests.package.small_package import write_parts
+from tests.package.small_package import FACTS, write_parts
 
 
 def write_pair(folder: Path, source: str, target: str, phase: float = 0.0) -> Path:
     """Write a tiny model folder for a language pair."""
     settings = Settings((source, target), TOKENIZE, TRANSLATE, replace=True)
-    write_package(folder / "package", *write_parts(folder, phase), settings, card="# card\n")
+    facts = replace(FACTS, name=f"small {source}-{target}", languages=(source, target))
+    write_package(folder / "package", *write_parts(folder, phase), settings, "# card\n", facts=facts)
     return folder / "package"
 
 

@@ -1,11 +1,13 @@
 """The HTTP API: its answers and its errors."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import httpx
 import pytest
 
+from convs2s.package.translator import Translator
 from convs2s.serve.insight import find_spans
 from convs2s.serve.pairs import Pair, Pairs
 from convs2s.serve.requests import Limits
@@ -57,6 +59,26 @@ def test_each_pair_has_its_model(server: str, pairs: Pairs) -> None:
         {"code": "en", "name": "English", "targets": ["de"]},
         {"code": "fr", "name": "French", "targets": ["de"]},
     ]
+
+
+def test_models_are_described(server: str, pairs: Pairs) -> None:
+    """An imported model has no facts, so its languages are its name."""
+    known = HTTP.get(server + "models").json()
+    assert [one["name"] for one in known] == ["small en-de", "small fr-de"]
+    summary = "English to German, trained on 1,234 sentence pairs of tests (license: MIT); 12.3 BLEU on its"
+    assert known[0]["summary"] == f"{summary} test set"
+    assert known[0]["examples"] == ["ein Haus", "noch eins"]
+    pair = pairs.find("en", "de")
+    plain = Translator(pair.translator.words, pair.translator.source, pair.translator.target, None)
+    with running(Pairs([replace(pair, translator=plain)])) as other:
+        [model] = HTTP.get(other + "models").json()
+    assert (model["name"], model["summary"], model["examples"]) == ("en-de", "", [])
+
+
+def test_a_line_unlike_the_training_text_is_marked(server: str) -> None:
+    """The letters q, x and z occur in no word of it."""
+    lines = post(server, "n-best", q="ein Haus und noch eins.\n\nqzx xqz").json()
+    assert [line["rare"] for line in lines] == [False, False, True]
 
 
 def test_auto_needs_a_single_source_language(pairs: Pairs) -> None:

@@ -1,6 +1,7 @@
 """The web page, in a real browser."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -67,3 +68,43 @@ def test_errors_replaced_words_and_the_api_are_shown(page: Page, server: str) ->
     page.open(server + "docs")
     page.wait_for("document.querySelectorAll('h2').length > 5")
     assert "POST /translate" in read(page, "main")
+    assert '"source":"en","target":"de"' in read(page, "pre")
+
+
+def test_it_says_what_the_model_knows(page: Page) -> None:
+    """An example fills in the text; text of another kind gets a warning, which goes with it."""
+    assert read(page, "h1") == page.evaluate("document.title") == "small en-de"
+    assert "trained on 1,234 sentence pairs of tests" in read(page, "#summary")
+    page.evaluate("document.querySelector('#examples button:nth-of-type(2)').click()")
+    page.wait_for("document.querySelectorAll('#hypotheses tbody tr').length === 4")
+    assert page.evaluate("document.getElementById('text').value") == "noch eins"
+    assert page.evaluate("document.getElementById('rare').hidden")
+    page.evaluate("document.getElementById('text').value = 'noch eins\\nqzx xqz'; translate()")
+    page.wait_for("!document.getElementById('rare').hidden")
+    assert "“qzx xqz”" in read(page, "#rare")
+    assert "English" in read(page, "#rare")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_shows_all_of_it_legibly(page: Page, scheme: str) -> None:
+    """Nothing is wider than 360 pixels; labels have a contrast of 4.5 (WCAG AA), also on the darkest cell."""
+    page.send("Emulation.setDeviceMetricsOverride", width=360, height=800, deviceScaleFactor=1, mobile=True)
+    page.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    page.evaluate(
+        "document.getElementById('text').value = 'ein Haus\\n' + 'noch eins und '.repeat(9); translate()"
+    )
+    page.wait_for("document.querySelectorAll('#target button').length > 2")
+    page.evaluate("document.querySelector('#layers td').style.setProperty('--weight', 1)")
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    colors = page.evaluate("(cell => [cell.color, cell.backgroundColor])"
+                           "(getComputedStyle(document.querySelector('#layers td')))")  # fmt: skip
+    dark, light = sorted(map(luminance, colors))
+    assert (light + 0.05) / (dark + 0.05) >= 4.5
+
+
+def luminance(color: str) -> float:
+    """Return the relative luminance (WCAG 2) of a computed color: rgb(R, G, B) or color(srgb R G B)."""
+    scale = 1 if color.startswith("color") else 255
+    parts = [float(part) / scale for part in re.findall(r"[\d.]+", color)[:3]]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))

@@ -31,7 +31,11 @@ function fields(title, schema, all) {
 }
 
 async function start() {
-  const all = await (await fetch("openapi.json")).json();
+  const [all, [{ source, target }]] = await Promise.all(
+    ["openapi.json", "models"].map(async (path) => (await fetch(path)).json()));
+  const sent = JSON.stringify({ q: "Hello.", source, target });
+  document.getElementById("example").textContent = `curl ${new URL("translate", location)} \\\n`
+    + `  -H "Content-Type: application/json" -d '${sent}'`;
   for (const [path, methods] of Object.entries(all.paths)) {
     for (const [method, route] of Object.entries(methods)) {
       const body = route.requestBody && route.requestBody.content["application/json"].schema;

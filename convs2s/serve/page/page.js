@@ -7,6 +7,7 @@ let latest = 0;
 let running = null;
 let timer = null;
 let lines = [];
+let models = [];
 
 function element(name, text, attributes = {}) {
   const made = document.createElement(name);
@@ -47,6 +48,18 @@ function marked(hypothesis) {
   return parts;
 }
 
+function showModel() {
+  const { name, summary, examples } = models.find((one) => `${one.source} ${one.target}` === byId("pair").value);
+  document.title = byId("name").textContent = name;
+  byId("summary").textContent = summary;
+  const buttons = examples.map((text) => {
+    const button = element("button", text, { type: "button", title: text });
+    button.addEventListener("click", () => { byId("text").value = text; translate(); });
+    return button;
+  });
+  byId("examples").replaceChildren(...(buttons.length ? [element("span", "Try:"), ...buttons] : []));
+}
+
 function later() {
   clearTimeout(timer);
   timer = setTimeout(translate, PAUSE);
@@ -58,7 +71,7 @@ async function translate() {
   running = new AbortController();
   if (!text.trim()) {
     byId("translation").replaceChildren();
-    byId("details").hidden = true;
+    byId("details").hidden = byId("rare").hidden = true;
     say("");
     return;
   }
@@ -82,6 +95,10 @@ function showTranslation() {
   byId("line-label").hidden = filled.length < 2;
   byId("line").value = filled[filled.length - 1][1];
   byId("details").hidden = false;
+  const rare = filled.find(([line]) => line.rare), language = byId("pair").selectedOptions[0].text.split(" → ")[0];
+  byId("rare").hidden = !rare;
+  byId("rare").textContent = rare && `“${rare[0].source}” is unlike the text that the model was trained on: most of it `
+    + `had to be spelled in rare pieces. Is it ${language}? Do not rely on its translation.`;
   showLine();
 }
 
@@ -132,18 +149,20 @@ function showWeights(attention, position) {
 }
 
 async function start() {
-  const [languages, settings] = await Promise.all(
-    ["languages", "frontend/settings"].map(async (path) => (await fetch(path)).json()));
+  const [languages, settings, known] = await Promise.all(
+    ["languages", "frontend/settings", "models"].map(async (path) => (await fetch(path)).json()));
   const names = Object.fromEntries(languages.map(({ code, name }) => [code, name]));
   const pairs = languages.flatMap(({ code, targets }) => targets.map((target) => [code, target]));
   byId("pair").replaceChildren(...pairs.map(([source, target]) =>
     element("option", `${names[source]} → ${names[target]}`, { value: `${source} ${target}` })));
   byId("pair").value = `${settings.language.source.code} ${settings.language.target.code}`;
+  models = known;
+  showModel();
   byId("text").maxLength = settings.charLimit;
   byId("key-label").hidden = !settings.keyRequired;
   byId("text").addEventListener("input", later);
   byId("key").addEventListener("input", later);
-  byId("pair").addEventListener("change", translate);
+  byId("pair").addEventListener("change", () => { showModel(); translate(); });
   byId("line").addEventListener("change", showLine);
   if (byId("text").value) translate(); // kept by the browser over a reload
 }

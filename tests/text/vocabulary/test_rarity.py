@@ -1,0 +1,34 @@
+"""Text that is unlike the training text is noticed before it is translated."""
+
+import pytest
+
+from convs2s.text.vocabulary.codec import Codec
+from convs2s.text.vocabulary.rarity import Rarity
+from convs2s.text.vocabulary.vocabulary import Vocabulary
+
+# Usual: (98 ln(100/98) + 2 ln 100) / (98 * 4 + 2) = 0.0284 nats per character; 2.25 times that is 0.0639.
+COUNTS = {"abcd": 98, "e": 1, "f": 1}
+
+
+@pytest.mark.parametrize(
+    ("words", "rare"),
+    [
+        ([], False),
+        (["abcd"], False),
+        (["e"], True),
+        (["e"] + ["abcd"] * 17, True),  # (ln 100 + 17 ln(100/98)) / 69 = 0.072
+        (["e"] + ["abcd"] * 20, False),  # (ln 100 + 20 ln(100/98)) / 81 = 0.062
+        (["x" * 100], True),  # unknown: ln 200 / 100 = 0.053, but most words are
+        (["x" * 100, "abcd"], False),  # half of them are
+    ],
+)
+def test_rare_text_has_many_nats_per_character_or_mostly_unknown_words(words: list[str], rare: bool) -> None:
+    """A word that occurs n times of 100 has ln(100/n) nats; an unknown one counts as half a time."""
+    assert Rarity(Codec(Vocabulary(list(COUNTS)), None), COUNTS).is_rare(words) == rare
+
+
+def test_without_counts_only_unknown_words_are_rare() -> None:
+    """A dictionary written by hand for fairseq may count every word as zero."""
+    rarity = Rarity(Codec(Vocabulary(["a", "b"]), None), {"a": 0, "b": 0})
+    assert rarity.is_rare(["x"])
+    assert not rarity.is_rare(["a", "b"])
