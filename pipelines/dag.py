@@ -4,6 +4,8 @@
 is one box, and arrows implied by others and the stage snapshot, on which all depend, are left out.
 """
 
+import argparse
+
 from dvc.dagascii import draw
 from dvc.repo import Repo
 from networkx import DiGraph, transitive_reduction  # type: ignore[import-untyped]
@@ -18,4 +20,5 @@ def draw_stages() -> str:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser("python -m pipelines.dag", description=__doc__).parse_args()
     print(draw_stages())

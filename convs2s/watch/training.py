@@ -20,7 +20,8 @@ class Progress:
     """A bar per epoch on stderr, a line at its end, and the same figures in a JSON file.
 
     The file is written at most once a second and at the end of each epoch. Tokens are target tokens; seconds
-    are those spent on updates, without validation and checkpoints.
+    are those spent on updates, without validation and checkpoints. The time left is estimated from the second
+    update on: the first may compile code, and take as long as hundreds of others.
     """
 
     def __init__(self, path: Path, max_epochs: int, perplexity: float | None) -> None:
@@ -44,15 +45,16 @@ class Progress:
         if self.bar is None:
             description = f"epoch {report['epoch']}"
             self.bar = ProgressBar(total=batches, initial=batch - 1, desc=description, bar_format=BAR)
+            self.first = seconds
         self.last = report
         self.tokens += report["target_tokens"] or 0
         self.seconds += seconds
         self.updates += 1
         # More would leave no room for the bar; the rest is in the curves and the file.
         self.bar.advance(note=f"loss {report['loss']:.3f}, {self.tokens / self.seconds:,.0f} tokens/s")
-        if time.monotonic() >= self.next_file:
+        if self.updates > 1 and time.monotonic() >= self.next_file:
             self.next_file = time.monotonic() + SECONDS_BETWEEN_FILES
-            self._write(report, (batches - batch) * self.seconds / self.updates)
+            self._write(report, (batches - batch) * (self.seconds - self.first) / (self.updates - 1))
 
     def add_epoch(self, record: Numbers, is_best: bool, seconds: float) -> None:
         """Close the bar and print a summary of the epoch, whose validation took `seconds`."""

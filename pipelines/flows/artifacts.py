@@ -1,19 +1,21 @@
-"""Artifacts of a run in the Prefect UI; their keys start with numbers, to sort in pipeline order."""
+"""What the Prefect UI shows of a run: tags, log and artifacts; keys start with the number of their place."""
 
 import base64
 import contextlib
 import contextvars
 import json
+import logging
 import re
 import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 from prefect import get_client, get_run_logger, runtime
@@ -26,6 +28,7 @@ from prefect.artifacts import (
     update_progress_artifact,
 )
 from prefect.client.schemas.filters import ArtifactFilter
+from prefect.context import TaskRunContext
 from prefect.settings import PREFECT_UI_URL
 
 from pipelines import shell
@@ -33,8 +36,10 @@ from pipelines.flows.graph import Stage
 from pipelines.flows.workspace import ROOT
 
 SUMMARY = "1-summary"
+UPSTREAM = re.compile(r"Upstream task run '[0-9a-f-]+' did not reach a 'COMPLETED' state\.")
 ORDER = {"train": 2, "evaluate": 3}  # after the summary; those of a sweep's rows come before its table
 SECONDS = 2.0  # between updates of a training's progress
+LOG_SECONDS = 60.0  # between lines about it in the log, which has no progress bars
 
 
 def address(kind: str, identity: object) -> str:
@@ -45,6 +50,21 @@ def address(kind: str, identity: object) -> str:
 def key(*parts: object) -> str:
     """Return an artifact's key: lower-case letters, digits and hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", "-".join(str(part) for part in parts if part).lower()).strip("-")
+
+
+def create(make: Callable[..., Any], content: Any, key: str, description: str | None = None) -> UUID:
+    """Create an artifact in its place on the page of a run; return its id.
+
+    The page shows those with the highest id first, and the server draws ids at random. So artifacts are
+    created until one has an id in the right quarter: those of 1-summary begin with c to f, those of 4-report
+    with 0 to 3.
+    """
+    while True:
+        found: UUID = make(content, key=key, description=description)
+        if found.int >> 126 == 4 - int(key[0]):
+            return found
+        with get_client(sync_client=True) as client:
+            client.delete_artifact(found)
 
 
 def stage_key(stage: Stage, what: str) -> str:
@@ -59,6 +79,36 @@ def warn_if_not_shown() -> Iterator[None]:
         yield
     except Exception as error:  # the stage's result is already safe in DVC
         get_run_logger().warning("Not shown in the UI: %s: %s", type(error).__name__, error)
+
+
+def tidy(record: logging.LogRecord) -> bool:
+    """Remove a task's UUID from a line of Prefect's log, and the wrong last line on a cancelled run."""
+    record.msg = UPSTREAM.sub("A stage that it needs has not succeeded.", str(record.msg))
+    return record.msg != "Finished in state Running()"
+
+
+def tidy_log() -> None:
+    """Have the lines of Prefect's own about this run tidied."""
+    for kind in ("flow", "task"):
+        logging.getLogger(f"prefect.{kind}_runs").addFilter(tidy)
+
+
+@warn_if_not_shown()
+def tag_run(tags: Sequence[str]) -> None:
+    """Add tags to this flow run."""
+    with get_client(sync_client=True) as client:
+        client.update_flow_run(runtime.flow_run.id, tags=[*runtime.flow_run.tags, *tags])
+
+
+def tag_task(tags: Sequence[str]) -> None:
+    """Add tags to this task run; the server learns of them when it ends.
+
+    With tags from the start, Prefect would ask the server for their concurrency limits, and fail if it is
+    down.
+    """
+    context = TaskRunContext.get()
+    assert context is not None
+    context.task_run.tags = sorted({*context.task_run.tags, *tags})
 
 
 @warn_if_not_shown()
@@ -80,7 +130,7 @@ def show_curves(stage: Stage, curves: Path) -> None:
         picture = Path(folder) / "curves.png"
         draw_curves(curves, picture)
         url = f"data:image/png;base64,{base64.b64encode(picture.read_bytes()).decode()}"
-    create_image_artifact(url, key=stage_key(stage, "curves"), description=f"Curves of {stage.name}")
+    create(create_image_artifact, url, stage_key(stage, "curves"), f"Curves of {stage.name}")
 
 
 def show_scores(stage: Stage) -> None:
@@ -91,7 +141,7 @@ def show_scores(stage: Stage) -> None:
     signatures = json.loads((stage.root / stage.outputs["signatures.json"]).read_text(encoding="utf-8"))
     lines = [f"- {name}: `{text}`" for name, text in signatures.items()]
     rows, description = json.loads(scores.to_json(orient="records")), "\n".join(["Signatures:\n", *lines])
-    create_table_artifact(rows, key=stage_key(stage, "scores"), description=description)
+    create(create_table_artifact, rows, stage_key(stage, "scores"), description)
 
 
 @warn_if_not_shown()
@@ -105,7 +155,7 @@ def show_report(root: Path, name: str) -> None:
     page = ROOT / "data" / f"report{name and '-' + name}.html"
     shell.run(sys.executable, "-m", "pipelines.report", str(root), "--out", str(page), cwd=ROOT)
     where = f"On {socket.gethostname()}; browsers open a file only from their address bar: `{page}`"
-    create_link_artifact(page.as_uri(), page.name, key=key(4, "report", name), description=where)
+    create(partial(create_link_artifact, link_text=page.name), page.as_uri(), key(4, "report", name), where)
     get_run_logger().info("Report: %s", page.as_uri())
 
 
@@ -117,7 +167,7 @@ def show_summary(lines: Sequence[str]) -> None:
         found = sorted(client.read_artifacts(artifact_filter=of_run), key=lambda one: one.key or "")
     links = [f"- [{one.key}]({address('artifacts/artifact', one.id)})" for one in found]
     text = [f"# {runtime.flow_run.name}\n", *lines, "\n## Pictures and tables\n", *links]
-    create_markdown_artifact("\n".join(text), SUMMARY, "Summary of the run")
+    create(create_markdown_artifact, "\n".join(text), SUMMARY, "Summary of the run")
 
 
 @contextlib.contextmanager
@@ -142,13 +192,17 @@ def show_progress(stage: Stage) -> Iterator[None]:
 def follow(key: str, path: Path, over: threading.Event) -> None:
     """Show what a training writes to a file, until `over` is set."""
     shown, artifact, ended = time.time_ns(), None, False  # ignore a file left by an earlier training
+    due = time.monotonic() + LOG_SECONDS
     while not ended:
         ended = over.wait(SECONDS)
         with contextlib.suppress(Exception):  # no file yet, or no server: neither may stop the stage
             if (written := path.stat().st_mtime_ns) > shown:
-                progress = json.loads(path.read_text(encoding="utf-8"))
-                artifact = artifact or cast("UUID", create_progress_artifact(0.0, key))
-                update_progress_artifact(artifact, *describe(progress))
+                percent, text = describe(json.loads(path.read_text(encoding="utf-8")))
+                if time.monotonic() >= due:
+                    due = time.monotonic() + LOG_SECONDS
+                    get_run_logger().info(f"{percent:.0f}%, {text}")
+                artifact = artifact or create(create_progress_artifact, 0.0, key)
+                update_progress_artifact(artifact, percent, text)
                 shown = written
 
 

@@ -7,6 +7,7 @@ from prefect import flow
 from prefect.states import State
 from pydantic import Field
 
+from convs2s.config.load import load_params
 from pipelines.flows.form import Positive, RunParams
 from pipelines.flows.graph import read_graph, restrict
 from pipelines.flows.run_stages import THREADS, StagesRun, claim
@@ -26,7 +27,8 @@ def run_stage(
     with claim(ROOT):
         check_out(ROOT, git_remote, branch, commit)
         alone = restrict(read_graph(ROOT), [stage])[stage]
-        return StagesRun(RunParams(hours={stage: seconds / 3600}), [alone], for_others=True).run()
+        tags = [load_params(ROOT / "params.yaml").package.name]
+        return StagesRun(RunParams(hours={stage: seconds / 3600}), [alone], tags, for_others=True).run()
 
 
 def check_out(root: Path, git_remote: str, branch: str, commit: str) -> None:

@@ -54,12 +54,12 @@ def reproduce(params: ReproduceParams = ReproduceParams()) -> State[Any]:  # noq
     Cached (restored). With overrides, the results become a DVC experiment (`dvc exp show`).
     """
     with claim(ROOT):
-        root, name, values = ROOT, "", params.render(ROOT)  # which checks params.yaml
+        root, name, (text, values) = ROOT, "", params.render(ROOT)  # which checks params.yaml
         if changes := params.changes():
             name = experiment.name_of(changes, workspace.snapshot(ROOT))
-            root = experiment.copy_workspace(ROOT, name, *values)
+            root = experiment.copy_workspace(ROOT, name, text, values)
         stages = list(restrict(read_graph(root), params.targets).values())
-        run = StagesRun(params, stages)
+        run = StagesRun(params, stages, [values.package.name])
         state = run.run()
         scores = ""
         if state.is_completed() and any("scores.csv" in stage.outputs for stage in stages):

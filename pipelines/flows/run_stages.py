@@ -48,6 +48,7 @@ def claim(root: Path) -> Iterator[None]:
         with FileLock(root / ".dvc" / "tmp" / "flow.lock", timeout=0):
             for sentence in repair(root):
                 get_run_logger().warning(sentence)
+            artifacts.tidy_log()
             yield
     except Timeout:
         raise ValueError(f"another flow run works in {root}. Wait for it to end, or cancel it.") from None
@@ -59,8 +60,10 @@ class StagesRun:
     This is not a dataclass, because Prefect would wait for the futures in its fields.
     """
 
-    def __init__(self, params: RunParams, stages: Sequence[Stage], for_others: bool = False) -> None:
-        self.params, self.stages = params, stages
+    def __init__(
+        self, params: RunParams, stages: Sequence[Stage], tags: Sequence[str] = (), for_others: bool = False
+    ) -> None:
+        self.params, self.stages, self.tags = params, stages, tags  # tags of this run and its tasks
         self.for_others = for_others  # True on a remote worker, which pushes results to the DVC remote
         self.gpus = self.checked_gpus()
         self.leases, self.stop = Leases(self.gpus, params.parallel), Stop()
@@ -73,6 +76,7 @@ class StagesRun:
 
     def run(self) -> State[Any]:
         """Run all stages that can run; return the flow run's state, with a paragraph per failed stage."""
+        artifacts.tag_run(self.tags)
         self.submit()
         waited_for, check = [future.wrapped_future for future in self.futures.values()], make_check()
         early: State[Any] | None = None
@@ -111,7 +115,6 @@ class StagesRun:
             title = stage.title()
             # If an earlier workspace has the same stage, this one waits, and is restored from the cache.
             first = firsts.setdefault(stage.signature, title)
-            # No tags: Prefect would query the server for their concurrency limits, and fail if it is down.
             configured = run_stage.with_options(
                 name=stage.name,
                 task_run_name=title,
@@ -204,6 +207,7 @@ def went_wrong(state: State[Any]) -> bool:
 @task(cache_policy=NO_CACHE, persist_result=False)
 def run_stage(run: StagesRun, stage: Stage, force: bool) -> State[Any]:
     """Bring one stage up to date; the state's name gives the outcome. Prefect retries it if it has Failed."""
+    artifacts.tag_task([*run.tags, stage.kind])
     try:
         outcome = "Unchanged" if stage.title() in run.fresh else execute(run, stage, force)
     except Exception as fault:  # a full disk, a failing git, ...: the run must report whatever it is

@@ -87,8 +87,8 @@ def sweep(params: SweepParams) -> State[Any]:
     shows the same scores.
     """
     with claim(ROOT):
-        base = params.render(ROOT)[1].model
-        found = read_table(params.table).list_rows(base) if params.table else map(Row, params.rows())
+        base = params.render(ROOT)[1]
+        found = read_table(params.table).list_rows(base.model) if params.table else map(Row, params.rows())
         tree, rows, copies = workspace.snapshot(ROOT), dict[str, Row](), dict[str, dict[str, Any]]()
         for row in found:
             changes = params.changes() | row.changes
@@ -98,7 +98,7 @@ def sweep(params: SweepParams) -> State[Any]:
         for name, own in copies.items():
             root = experiment.copy_workspace(ROOT, name, *params.render(ROOT, own))
             stages[name] = list(read_graph(root, labels[name]).values())
-        run = StagesRun(params, [stage for row in stages.values() for stage in row])
+        run = StagesRun(params, [stage for row in stages.values() for stage in row], [base.package.name])
         state = run.run()
         if not (state.is_completed() or state.is_failed()):  # cancelled, or its worker has died
             return run.show_summary(state)
@@ -110,7 +110,7 @@ def sweep(params: SweepParams) -> State[Any]:
         with atomic_path(ROOT / "data" / "sweeps" / f"{params.title}.csv") as path:
             table.to_csv(path, index=False)
         records, key = json.loads(table.to_json(orient="records")), artifacts.key(4, "sweep", params.title)
-        create_table_artifact(records, key=key, description=f"Sweep {params.title}")
+        artifacts.create(create_table_artifact, records, key, f"Sweep {params.title}")
         return run.show_summary(state, table.iloc[:, :9].to_string(index=False))
 
 

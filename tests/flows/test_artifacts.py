@@ -2,6 +2,7 @@
 
 import base64
 import json
+import logging
 import os
 import shutil
 import time
@@ -9,7 +10,7 @@ from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from unittest import mock
-from uuid import uuid4
+from uuid import UUID
 
 import matplotlib.image
 import pandas as pd
@@ -24,6 +25,8 @@ from tests.flows import toy
 from tests.flows.server import Server
 from tests.fresh import run_here
 from tests.test_end_to_end import toy_params
+
+IN_PLACE = UUID(int=2 << 126)  # of an artifact whose key begins with 2
 
 
 @pytest.fixture
@@ -79,7 +82,8 @@ def test_a_run_shows_its_summary_curves_scores_and_report(server: Server, projec
     assert scores.startswith("Scores of the test set") and "seed 1" in scores
     assert scores in server.logs(run)  # which `make flow` shows
     assert f"- [2-train-1-curves]({server.address.removesuffix('/api')}/v2/artifacts/artifact/" in text
-    assert shown.keys() == {"1-summary", "2-train-1-curves", "3-evaluate-scores", "4-report"}
+    on_page = sorted(shown, key=lambda name: str(shown[name]["id"]), reverse=True)
+    assert on_page == ["1-summary", "2-train-1-curves", "3-evaluate-scores", "4-report"]
     assert toy.dvc(project, "status").split() == ["snapshot:", "always", "changed"]
     page = project / "data" / "report.html"
     assert shown["4-report"]["data"] == f"[report.html]({page.as_uri()})"
@@ -90,7 +94,7 @@ def test_a_run_shows_its_summary_curves_scores_and_report(server: Server, projec
 
 def test_a_failed_training_shows_its_curves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A diverging loss can be seen on the curve."""
-    show = mock.Mock()
+    show = mock.Mock(return_value=IN_PLACE)
     monkeypatch.setattr(artifacts, "create_image_artifact", show)
     stage = replace(read_graph(toy.ROOT)["train@1"], root=tmp_path)
     artifacts.show(stage, failed=True)
@@ -112,6 +116,32 @@ def test_keys_are_valid_and_sorted() -> None:
     assert artifacts.SUMMARY < stage_key(train, "curves") < stage_key(evaluate, "scores") < "4-sweep"
 
 
+def test_an_artifact_is_made_again_until_it_is_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page of a run sorts by id, the highest first, and ids are random."""
+    client, make = mock.MagicMock(), mock.Mock(side_effect=[UUID(int=n << 126) for n in (0, 3, 2, 1)])
+    monkeypatch.setattr(artifacts, "get_client", client)
+    assert artifacts.create(make, "curve", "2-train-1-curves") == IN_PLACE
+    deleted = client.return_value.__enter__.return_value.delete_artifact
+    assert deleted.call_args_list == [mock.call(UUID(int=0)), mock.call(UUID(int=3 << 126))]
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("Finished in state Running()", None),
+        ("Finished in state Completed()", "Finished in state Completed()"),
+        (
+            """NotReady("Upstream task run '01a20978-e488-7d4f' did not reach a 'COMPLETED' state.")""",
+            """NotReady("A stage that it needs has not succeeded.")""",
+        ),
+    ],
+)
+def test_the_log_is_in_words_of_the_pipeline(line: str, shown: str | None) -> None:
+    """Prefect says that a cancelled run is running, and names the stage that did not succeed by a UUID."""
+    record = logging.makeLogRecord({"msg": line})
+    assert (record.msg if artifacts.tidy(record) else None) == shown
+
+
 HALF = {
     "epoch": 2, "max_epochs": 4, "update": 50, "updates": 100, "loss": 2.4831, "gradient_norm": 0.875,
     "learning_rate": 0.25, "tokens_per_second": 11800.6, "seconds_left": 75.2, "validation_perplexity": None,
@@ -129,9 +159,14 @@ def test_progress_is_of_all_epochs_and_begins_with_the_most_important() -> None:
 
 
 def test_the_artifact_follows_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file of an earlier training is ignored, and no error of the server stops the stage."""
-    shown = list[float]()
-    create = mock.Mock(side_effect=[ConnectionError(), uuid4()])
+    """A file of an earlier training is ignored, and no error of the server stops the stage.
+
+    The log, which has no progress bars, gets a line when one is due.
+    """
+    shown, logger = list[float](), mock.Mock()
+    monkeypatch.setattr(artifacts, "get_run_logger", lambda: logger)
+    monkeypatch.setattr(artifacts, "LOG_SECONDS", 0.0)
+    create = mock.Mock(side_effect=[ConnectionError(), IN_PLACE])
     monkeypatch.setattr(artifacts, "create_progress_artifact", create)
     monkeypatch.setattr(artifacts, "update_progress_artifact", lambda _, done, __: shown.append(done))
     monkeypatch.setattr(artifacts, "SECONDS", 0.01)
@@ -147,3 +182,5 @@ def test_the_artifact_follows_the_file(tmp_path: Path, monkeypatch: pytest.Monke
             path.write_text(json.dumps(HALF | {"update": update}))
             time.sleep(0.1 * (update < 70))
     assert shown == [37.5, 40.0, 42.5]
+    lines = [call.args[0].split(",")[:2] for call in logger.info.call_args_list]
+    assert lines[0] == ["38%", " epoch 2 of 4"] and lines[-1] == ["42%", " epoch 2 of 4"]

@@ -27,6 +27,8 @@ def test_cancellation_and_then_a_killed_worker(server: Server, repo: Path) -> No
         server.post(f"flow_runs/{run}/set_state", {"state": {"type": "CANCELLING"}})
         check_gone(repo, lambda line: "prefect worker" in line or "prefect.engine" in line)
         assert soon(lambda: server.flow_run(run)["state_type"] == "CANCELLED", 40), server.flow_run(run)
+        assert "Finished in state Running" not in server.logs(run)
+        assert "A stage that it needs has not succeeded." in server.logs(run)
         the_worker_is_killed(server, repo, worker)
     finally:
         end(worker)

@@ -27,6 +27,9 @@ def test_the_flow_does_what_dvc_repro_does(
     assert found["state_type"] == "COMPLETED", found["state"]
     assert found["name"].endswith(f", seeds 1, 2, {revision}")
     assert server.states(run) == dict.fromkeys(toy.NAMES, "Executed")
+    assert found["tags"] == ["tatoeba-en-de"]
+    tags = {name: sorted(task["tags"]) for name, task in server.tasks(run).items()}
+    assert tags == {name: sorted(["tatoeba-en-de", name.split("@")[0]]) for name in toy.NAMES}
     assert toy.overlap(repo, "train@1", "train@2")
     logged = server.logs(run)
     assert "Running stage 'download':" in logged
