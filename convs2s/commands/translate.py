@@ -199,9 +199,8 @@ def load_translator(options: argparse.Namespace) -> "Translator":
             claim, _, faults = str(error).partition("translate:\n")  # from `load`, of the keys in `changes`
             if claim or not faults:
                 raise
-            for name in SEARCH:
-                faults = re.sub(rf"\b{name}\b", "--" + name.replace("_", "-"), faults)
-            raise ValueError(faults) from error
+            names = rf"\b({'|'.join(SEARCH)})\b"
+            raise ValueError(re.sub(names, lambda name: "--" + name[0].replace("_", "-"), faults)) from error
 
 
 def answer(

@@ -83,7 +83,7 @@ def add_insight(app: FastAPI, service: Service) -> None:
         return [
             Line(
                 source=source,
-                rare=pair.is_rare(source),
+                rare=pair.rarity.is_rare(pair.translator.source.tokenize(source)),
                 hypotheses=[describe(found, pair.translator.target) for found in ranked],
             )
             for source, ranked in zip(sources, lines, strict=True)

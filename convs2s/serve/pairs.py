@@ -32,10 +32,6 @@ class Pair:
     members: int
     rarity: Rarity
 
-    def is_rare(self, line: str) -> bool:
-        """Return whether a line consists mostly of rare pieces, so that its translation will be poor."""
-        return self.rarity.is_rare(self.translator.source.tokenize(line))
-
     def translate(self, lines: list[str]) -> list[list[Translation]]:
         """Return each line's hypotheses, best first."""
         return self.translator.translate_n_best(lines)

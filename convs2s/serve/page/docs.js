@@ -34,8 +34,8 @@ async function start() {
   const [all, [{ source, target }]] = await Promise.all(
     ["openapi.json", "models"].map(async (path) => (await fetch(path)).json()));
   const sent = JSON.stringify({ q: "Hello.", source, target });
-  document.getElementById("example").textContent = `curl ${new URL("translate", location)} \\\n`
-    + `  -H "Content-Type: application/json" -d '${sent}'`;
+  const curl = `curl ${new URL("translate", location)} \\\n  -H "Content-Type: application/json" -d '${sent}'`;
+  document.getElementById("routes").append(element("pre", curl));
   for (const [path, methods] of Object.entries(all.paths)) {
     for (const [method, route] of Object.entries(methods)) {
       const body = route.requestBody && route.requestBody.content["application/json"].schema;
