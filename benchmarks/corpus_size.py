@@ -106,7 +106,10 @@ def train_and_score(params: Params, variant: Variant, data: Path, out: Path) -> 
     pairs = list(read_folder(data / "tokenized/train"))
     chosen = np.random.default_rng(1).permutation(len(pairs))[: variant.pairs]
     write_folder(out / "part", [pairs[index] for index in chosen])
-    filter.run(params.filter, out / "part", data / "tokenized/valid", out / "filtered")
+    languages = (params.download.source_language, params.download.target_language)
+    filter.run(
+        params.filter, languages, data / "raw", out / "part", data / "tokenized/valid", out / "filtered"
+    )
     vocabulary.run(params.vocabulary, out / "filtered/train", out / "vocabulary")
     for split in ("train", "valid"):
         encode.run(out / "vocabulary", out / "filtered" / split, out / "encoded" / split)

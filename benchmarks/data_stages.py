@@ -33,7 +33,12 @@ SAMPLE_SECONDS = 0.1
 # Each stage with its arguments, as in dvc.yaml.
 STAGES = {
     "tokenize": {"truecasers": "data/truecasers", "raw": "data/raw/train", "out": "data/tokenized/train"},
-    "filter": {"train": "data/tokenized/train", "valid": "data/tokenized/valid", "out": "data/filtered"},
+    "filter": {
+        "raw": "data/raw",
+        "train": "data/tokenized/train",
+        "valid": "data/tokenized/valid",
+        "out": "data/filtered",
+    },
     "vocabulary": {"train": "data/filtered/train", "out": "data/vocabulary"},
     "encode": {"vocabulary": "data/vocabulary", "pairs": "data/filtered/train", "out": "data/encoded/train"},
     "align": {
@@ -85,7 +90,8 @@ def measure_all(folder: Path, pairs: int, params: Path, last: str) -> Iterator[t
     content["replace"]["enabled"] = True  # otherwise nothing would be aligned
     write_json(folder / "params.yaml", content)
     write_folder(folder / "data/raw/train", sample(pairs, seed=1))
-    write_folder(folder / "data/tokenized/valid", sample(VALID_PAIRS, seed=2))
+    for split in ("tokenized/valid", "raw/valid", "raw/development", "raw/test"):
+        write_folder(folder / "data" / split, sample(VALID_PAIRS, seed=2))
     for stage, paths in STAGES.items():
         options = [f"--{name}={path}" for name, path in paths.items()]
         yield stage, measure([sys.executable, "-m", "pipelines.stages", stage, *options], folder)

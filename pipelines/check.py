@@ -15,6 +15,7 @@ from pathlib import Path
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
 from convs2s.messages import report_errors
+from convs2s.text.languages import find_faults
 from pipelines import shell
 from pipelines.meanings import meanings
 
@@ -37,6 +38,14 @@ def check_folder(params: Params, path: Path) -> None:
             f"{path}: download.folder: expected the folder with your texts, or data/own without any, found "
             f"{params.download.folder}, which is not a folder."
         )
+
+
+def find_suspicious(params: Params) -> Iterator[str]:
+    """Yield a sentence for each language that is no language, or if both are the same."""
+    languages = params.download.source_language, params.download.target_language
+    yield from find_faults(languages)
+    if languages[0] == languages[1] and params.evaluate.rouge is None:
+        yield f"language {languages[0]}: expected another target, except for summaries (evaluate.rouge)"
 
 
 def find_unshared(params: Params, path: Path) -> str:
@@ -83,6 +92,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(*list_keys(params, load_params(BASE)), sep="\n")
         else:
             print("params.yaml: OK")
+            for warning in find_suspicious(params):
+                print(f"warning: {warning}", file=sys.stderr)
             if note := find_unshared(params, PARAMS):
                 print(f"note: {note}")
 

@@ -37,7 +37,7 @@ def own_params(folder: Path) -> Params:
         update={
             "download": own.download.model_copy(update={**languages, "folder": str(folder)}),
             "tokenize": own.tokenize,
-            "filter": own.filter,
+            "filter": own.filter.model_copy(update={"max_overlap": None}),  # there are only a few pairs
             "model": tiny.model.model_copy(update={"max_positions": 256}),
             "vocabulary": own.vocabulary.model_copy(update=sizes),
         }

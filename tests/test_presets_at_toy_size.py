@@ -40,6 +40,7 @@ def make_local(source: dict[str, Any], folder: Path) -> None:
     """Write the files of a local source, compressed as their names say."""
     first = source["tsv"] or source["source"]
     few = pairs(PAIRS // 2, 8 * PAIRS) if "test" in first or "duc" in first else pairs(PAIRS, 7 * PAIRS)
+    few = pairs(PAIRS, 9 * PAIRS) if "val" in first else few
     texts = {source["source"]: [a for a, _ in few], source["target"]: [b for _, b in few]}
     texts = {source["tsv"]: [f"{a}\t{b}" for a, b in few]} if source["tsv"] else texts
     for name, lines in texts.items():
@@ -98,7 +99,14 @@ def prepare(params: Params, data: Path) -> None:
     for split in ("train", "valid", "development"):
         folders = data / "truecasers", data / "raw" / split, data / "tokenized" / split
         tokenize.run(params.tokenize, languages, *folders)
-    filter.run(params.filter, data / "tokenized/train", data / "tokenized/valid", data / "filtered")
+    filter.run(
+        params.filter,
+        languages,
+        data / "raw",
+        data / "tokenized/train",
+        data / "tokenized/valid",
+        data / "filtered",
+    )
     vocabulary.run(params.vocabulary, data / "filtered/train", data / "vocabulary")
     for split in ("train", "valid"):
         encode.run(data / "vocabulary", data / "filtered" / split, data / "encoded" / split)

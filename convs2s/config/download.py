@@ -52,6 +52,10 @@ class PairFiles(Section):
                 "expected either `source` and `target`, or `tsv` and `columns`, found "
                 + (", ".join(given) or "none of them")
             )
+        if self.source is not None and self.source == self.target:
+            raise ValueError(f"expected a file of its own for each side, found {self.source} for both")
+        if self.columns is not None and self.columns[0] == self.columns[1]:
+            raise ValueError(f"expected two different columns, found {self.columns[0]} for both sides")
         return self
 
 

@@ -21,5 +21,8 @@ class FilterParams(Section):
     """Drop pairs with an empty side."""
     drop_repeats: bool
     """Keep only the first of identical pairs; the paper keeps them all (T29)."""
+    max_overlap: Annotated[float, Field(ge=0, le=1)] | None
+    """Largest share of the validation, development or test pairs that may also be training pairs; with more,
+    the stage stops."""
     valid_every: Annotated[int, Field(ge=2)] | None
     """Every Nth kept pair goes to validation; null when download.valid is given."""

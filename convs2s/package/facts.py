@@ -22,6 +22,7 @@ class Facts:
         domain: kind of text in the training data; None if nobody said.
         pairs: number of training pairs, after filtering.
         words: number of words in them, source and target.
+        mistakes: names and values of the rows on the corpus, from `describe_mistakes`.
         model: names and values of the rows on the model, from `describe_model`.
         seed: of this training run.
         training: hyperparameters, by key of params.yaml.
@@ -37,6 +38,7 @@ class Facts:
     domain: str | None
     pairs: int
     words: tuple[int, int]
+    mistakes: Mapping[str, str]
     model: Mapping[str, str]
     seed: int
     training: Mapping[str, object]

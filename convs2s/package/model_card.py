@@ -88,6 +88,7 @@ def model_card(facts: Facts) -> str:
         ),
         "sentence pairs": f"{facts.pairs:,}, after filtering",
         "words in them": f"{facts.words[0]:,} source, {facts.words[1]:,} target",
+        **facts.mistakes,
         **facts.model,
         "seed": str(facts.seed),
     }

@@ -1,4 +1,6 @@
-"""English names of languages, for model cards and the server."""
+"""English names of languages, for model cards and the server, and a check of their codes."""
+
+from collections.abc import Iterable, Iterator
 
 NAMES = {
     "af": "Afrikaans", "am": "Amharic", "ar": "Arabic", "as": "Assamese", "az": "Azerbaijani",
@@ -24,3 +26,19 @@ NAMES = {
 def name(code: str) -> str:
     """Return a language's name; for a code that is not listed, the code."""
     return NAMES.get(code, code)
+
+
+def find_faults(codes: Iterable[str]) -> Iterator[str]:
+    """Yield a sentence for each code that is not of ISO 639-1, or of ISO 639-3 where there is a shorter one.
+
+    Other codes of three letters are not checked.
+    """
+    for code in codes:
+        if code in NAMES:
+            continue
+        from nltk.langnames import iso639short  # noqa: PLC0415  # loading it takes most of a second
+
+        if code in iso639short:
+            yield f"language {code}: expected its short code, {iso639short[code]}, which has rules for words"
+        elif len(code) == 2 and code not in iso639short.values():
+            yield f"language {code}: expected an ISO 639 code, such as de; no language has this one"

@@ -65,7 +65,14 @@ def report(data: Path, experiment: str = "") -> str:
             *named,
         ],
         "Example translations": [show_examples(find(evaluation / "examples.tsv"))],
-        "Corpus": [list_figures(path).to_string() for path in data.glob("filtered/report.json")],
+        "Corpus": [
+            part
+            for path in data.glob("filtered/report.json")
+            for part in (
+                list_figures(path).to_string(),
+                *map("Warning: {}".format, read_json(path).get("warnings", [])),
+            )
+        ],
         "Training": [pd.DataFrame(trained).rename_axis(columns="seed").to_string()] if trained else [],
     }
     texts = ["\n".join([title, "-" * len(title), *lines]) for title, lines in sections.items() if lines]
@@ -125,7 +132,12 @@ def wrap(label: str, text: str) -> str:
 
 def list_figures(path: Path) -> "pd.Series[str]":
     """Return the nested figures of a JSON file, flattened and formatted."""
-    found = pd.json_normalize(read_json(path)).iloc[0].rename(lambda name: re.sub("[._]", " ", name))
+    found = (
+        pd.json_normalize(read_json(path))
+        .iloc[0]
+        .drop("warnings", errors="ignore")
+        .rename(lambda name: re.sub("[._]", " ", name))
+    )
     return found.map(format_number)
 
 

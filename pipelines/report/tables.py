@@ -116,6 +116,12 @@ def list_splits(run: Run) -> Rows:
     return format_numbers([{"split": split, **counts[split]} for split in ("train", "valid")])
 
 
+def list_overlap(run: Run) -> Rows:
+    """Return how many pairs and sources of the other splits are also in the training data."""
+    overlap = run.json("filtered/report.json").get("overlap", {})  # older runs have none
+    return format_numbers([{"also in train": split, **found} for split, found in overlap.items()])
+
+
 def list_rules(run: Run) -> Rows:
     """Return how many pairs each rule of the filter removed."""
     rules = run.table("filtered/rules.csv").to_dict("records")

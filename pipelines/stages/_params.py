@@ -28,7 +28,7 @@ PARAMS: dict[str, tuple[str, ...]] = {
 } | {
     "truecase": WORDS,
     "tokenize": WORDS,
-    "filter": ("filter",),
+    "filter": (*LANGUAGES, "filter"),
     "vocabulary": ("vocabulary",),
     "encode": (),
     "align": ("align.backend", "align.iterations", "replace.enabled"),

@@ -1,5 +1,6 @@
 """Stage filter: tokenized pairs -> the training pairs to keep, and the validation pairs."""
 
+import sys
 from pathlib import Path
 
 from convs2s.config.filter import FilterParams
@@ -11,16 +12,31 @@ from convs2s.text.corpus.filter import (
     require_validation,
     write_splits,
 )
+from convs2s.text.corpus.mistakes import find_mistakes, require_new
 from convs2s.text.corpus.parallel import with_progress
+from convs2s.text.languages import find_faults
+from pipelines.stages.values import Languages
 
 
-def run(params: FilterParams, train: Path, valid: Path, out: Path) -> None:
+def run(params: FilterParams, languages: Languages, raw: Path, train: Path, valid: Path, out: Path) -> None:
     """Read train/ and valid/; write the pairs kept to out/{train,valid}, and a report on those removed.
 
     Counts are in out/report.json, out/rules.csv and out/lengths.csv; a few of the pairs that each rule
     removed are in out/removed.json. Validation pairs are every `valid_every`-th kept pair, or, if that is
     null, all of valid/ unchanged.
+
+    The report also has what looks like a mistake in the corpus, found in the raw text: raw/{train,valid,
+    development,test}. It is all that depends on the test set.
+
+    Raises:
+        ValueError: if more than `max_overlap` of a split's pairs are training pairs, or no pairs are left.
     """
+    held_out = {split: list(read_folder(raw / split)) for split in ("valid", "development", "test")}
+    found = find_mistakes(read_folder(raw / "train"), held_out, languages)
+    found["warnings"] = [*find_faults(languages), *found["warnings"]]
+    for warning in found["warnings"]:
+        print(f"filter: warning: {warning}", file=sys.stderr)
+    require_new(found["overlap"], params.max_overlap)
     repeated = repeats(read_folder(train)) if params.drop_repeats else None
     in_characters = params.max_ratio is not None and params.ratio_of == "characters"
     usual = characters_per_character(read_folder(train)) if in_characters else None
@@ -31,7 +47,7 @@ def run(params: FilterParams, train: Path, valid: Path, out: Path) -> None:
         splits = write_splits(temporary, rules.keep(pairs), read_folder(valid), params.valid_every)
         rules.require_some(train)
         require_validation(splits, params.valid_every)
-        write_json(temporary / "report.json", rules.report() | splits)
+        write_json(temporary / "report.json", rules.report() | splits | found)
         write_json(temporary / "removed.json", rules.removed_rows())
         rules.rules_table().to_csv(temporary / "rules.csv", index=False, lineterminator="\n")
         rules.lengths_table().to_csv(temporary / "lengths.csv", index=False, lineterminator="\n")

@@ -13,6 +13,7 @@ from convs2s.package.folder import Settings, write_package
 from convs2s.package.model_card import describe_model, model_card
 from convs2s.score.identity import SetIdentity
 from convs2s.text.corpus.files import read_json, read_lines
+from convs2s.text.corpus.mistakes import describe_mistakes
 from convs2s.text.vocabulary.codec import read_kind
 from pipelines.stages._params import TRAINING
 from pipelines.stages.values import Languages
@@ -39,10 +40,11 @@ def run(
     """Write the model folder `out`, for `convs2s translate` and `convs2s.load`.
 
     The model card takes this seed's scores from metrics.json, signatures.json and test_set.json in
-    `evaluation`, sentences to try from examples.tsv there, and the size of the training data from
+    `evaluation`, sentences to try from examples.tsv there, and size and mistakes of the training data from
     `filtering`, report.json of the stage filter. `tuned` has the alpha for `translate.alpha: tuned`.
     """
-    metrics, kept = read_json(evaluation / "metrics.json"), read_json(filtering)["train"]
+    metrics, report = read_json(evaluation / "metrics.json"), read_json(filtering)
+    kept = report["train"]
     facts = Facts(
         params.name,
         languages,
@@ -50,6 +52,7 @@ def run(
         params.domain,
         kept["pairs"],
         (kept["source_words"], kept["target_words"]),
+        describe_mistakes(report),
         describe_model(model, read_kind(vocabulary / "segmentation.json")),
         seed,
         dict(zip(TRAINING, training, strict=True)),

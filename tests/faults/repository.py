@@ -61,6 +61,7 @@ def toy_params(folder: Path) -> Params:
     content = with_pairs(params, folder / "data" / "own", [*train, END], [*test, END]).model_dump(mode="json")
     content["download"]["folder"] = "data/own"
     content["tokenize"]["truecase"] = True
+    content["filter"]["max_overlap"] = None  # of END
     content["vocabulary"] |= {"joint": True, "source_size": VOCABULARY, "target_size": VOCABULARY}
     content["translate"]["beam_size"] = 2
     content["evaluate"]["heat_maps"] = 0

@@ -27,7 +27,7 @@ MODEL = small_params(
 )  # fmt: skip
 
 FACTS = Facts(
-    "small", ("en", "de"), "MIT", "tests", 1234, (9, 9), {}, 1, {}, {"bleu": 12.34}, {}, "test: 2 lines",
+    "small", ("en", "de"), "MIT", "tests", 1234, (9, 9), {}, {}, 1, {}, {"bleu": 12.34}, {}, "test: 2 lines",
     [("ein Haus", "a house"), ("noch eins", "another one")],
 )  # fmt: skip
 

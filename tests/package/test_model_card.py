@@ -17,7 +17,7 @@ from tests.package.small_package import write_model
 def facts(scores: dict[str, float]) -> Facts:
     return Facts(
         "news", ("en", "de"), "CC0", "old news", 4500000, (116000000, 110000000),
-        {"parameters": "1,234,567"}, 7,
+        {"test pairs in it": "3 of 10"},        {"parameters": "1,234,567"}, 7,
         {"train.dropout": 0.2, "train.patience": None, "train.precision": "float32"}, scores,
         {"bleu": "nrefs:1|tok:13a", "chrf": "chrF2"}, "newstest2014: 2,737 lines, sha256 00",
         [("A | B", "C")],
@@ -32,6 +32,7 @@ def test_card_describes_the_model_its_scores_and_its_use() -> None:
         "from English (en) to German (de)", "| training data | news; old news; license: CC0 |",
         "| sentence pairs | 4,500,000, after filtering |",
         "| parameters | 1,234,567 |", "| words in them | 116,000,000 source, 110,000,000 target |",
+        "| test pairs in it | 3 of 10 |",
         "| seed | 7 |", "| `train.patience` | null |", '| `train.precision` | "float32" |',
         "`newstest2014: 2,737 lines, sha256 00`", "| chrF2 | 50.00 | `chrF2` |",
         "convs2s translate --model", "convs2s.load(",

@@ -46,8 +46,11 @@ def make_run(folder: Path, changes: Mapping[str, Any], hypotheses: Mapping[str, 
         write_training(data, seed)
     write_folder(data / "tokenized" / "train", TRAIN)
     write_folder(data / "tokenized" / "valid", [])
+    for split, pairs in {"train": TRAIN, "valid": [], "development": []}.items():
+        write_folder(data / "raw" / split, pairs)
     limits = params.filter.model_copy(update={"valid_every": 2})
-    filter_stage.run(limits, data / "tokenized" / "train", data / "tokenized" / "valid", data / "filtered")
+    folders = (data / name for name in ("raw", "tokenized/train", "tokenized/valid", "filtered"))
+    filter_stage.run(limits, ("en", "xf"), *folders)
     return folder
 
 

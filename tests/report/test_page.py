@@ -80,7 +80,7 @@ def test_pictures_share_the_page(text: str, page: Any) -> None:
 def test_figures_are_those_of_the_files(folder: Path, page: Any) -> None:
     """Scores must agree to the digits shown; with one seed there is no row for the mean."""
     metrics = json.loads((folder / "one/data/evaluation/metrics.json").read_text())
-    assert page.xpath("//p[@class='note']") == []  # a folder without DVC is as it is
+    assert page.xpath("//main/p[@class='note']") == []  # a folder without DVC is as it is
     (row,) = rows(page, "scores")
     assert row["model"] == "seed 1"
     assert row["BLEU"] == f"{metrics['seeds']['1']['bleu']:.2f}" != "0.00"
@@ -88,10 +88,13 @@ def test_figures_are_those_of_the_files(folder: Path, page: Any) -> None:
     (run,) = rows(page, "runs")
     assert run == {"run": "one", "validation perplexity": "5.50", "BLEU": row["BLEU"], "chrF2": row["chrF2"]}
     counts = json.loads((folder / "one/data/filtered/report.json").read_text())
-    found = {row["rule"]: row for row in rows(page, "data", 1)}
+    found = {row["rule"]: row for row in rows(page, "data", 2)}
     assert found["empty side"]["removed"] == str(counts["removed"]["empty_side"]) == "1"
     assert found["ratio"] == {"rule": "ratio", "limit": "1.5", "removed": "1", "share": "20.00%"}
     assert "ratio: 1 of the removed pairs" in text_of(page, "data")
+    assert "Warning: language xf: expected an ISO 639 code" in text_of(page, "data")
+    overlap = {"also in train": "test", "pairs": "0", "sources": "0", "of": "3"}
+    assert rows(page, "data", 1) == [overlap]
     assert "one two three" in text_of(page, "data")
 
 

@@ -2,19 +2,23 @@
 
 import json
 from pathlib import Path
+from unittest import mock
 
 import pandas as pd
 import pytest
+from ruamel.yaml import YAML
 
 from convs2s.config.filter import FilterParams
 from convs2s.text.corpus.files import read_folder, write_folder
 from convs2s.text.corpus.filter import Pair
 from pipelines.stages import filter as filter_stage
 
+ROOT = Path(__file__).parents[2]
 TRAIN = [("a b", "c d"), ("", "x"), ("e f", "g h"), ("one", "one two three"), ("a b", "c d"), ("i", "j")]
+TEST = [("a b", "c d"), ("new", "neu"), ("e f", "h g")]
 NO_LIMITS = {
     "max_words": None, "max_ratio": None, "ratio_of": "words", "drop_empty": True, "drop_repeats": False,
-    "valid_every": None,
+    "max_overlap": 0.5, "valid_every": None,
 }  # fmt: skip
 
 
@@ -22,8 +26,11 @@ def run(folder: Path, train: list[Pair] = TRAIN, **changes: object) -> Path:
     """Run the stage with these changes to its values; return its output."""
     write_folder(folder / "train", train)
     write_folder(folder / "valid", [("given", "gegeben")])
+    for split, pairs in {"train": train, "valid": [], "development": [], "test": TEST}.items():
+        write_folder(folder / "raw" / split, pairs)
     params = FilterParams.model_validate(NO_LIMITS | {"max_words": 175, "max_ratio": 1.5} | changes)
-    filter_stage.run(params, folder / "train", folder / "valid", folder / "out")
+    folders = (folder / name for name in ("raw", "train", "valid", "out"))
+    filter_stage.run(params, ("en", "xf"), *folders)
     return folder / "out"
 
 
@@ -38,6 +45,11 @@ def test_kept_pairs_are_split_and_counted(tmp_path: Path) -> None:
         "removed": {"empty_side": 1, "too_long": 0, "ratio": 1, "repeat": 1},
         "train": {"pairs": 2, "source_words": 3, "target_words": 3},
         "valid": {"pairs": 1, "source_words": 2, "target_words": 2},
+        "overlap": {"test": {"pairs": 1, "sources": 2, "of": 3}},
+        "warnings": [
+            "language xf: expected an ISO 639 code, such as de; no language has this one",
+            "test: 1 pair of 3 are also in the training data",
+        ],
     }
     rules, lengths = (pd.read_csv(out / f"{name}.csv") for name in ("rules", "lengths"))
     assert rules["removed"].tolist() == [1, 0, 1, 1]
@@ -45,6 +57,33 @@ def test_kept_pairs_are_split_and_counted(tmp_path: Path) -> None:
     out = run(tmp_path)
     assert len(list(read_folder(out / "train"))) == 4
     assert list(read_folder(out / "valid")) == [("given", "gegeben")]
+
+
+def test_of_the_output_only_the_report_depends_on_the_test_set(tmp_path: Path) -> None:
+    """The vocabulary and training depend on the other files, so another test set does not run them again."""
+    before = run(tmp_path).rename(tmp_path / "before")
+    mock_test = [*TEST, ("more", "mehr")]
+    with mock.patch(f"{__name__}.TEST", mock_test):
+        after = run(tmp_path)
+    files = [path.relative_to(after) for path in sorted(after.rglob("*.*"))]
+    changed = [str(name) for name in files if (before / name).read_bytes() != (after / name).read_bytes()]
+    assert changed == ["report.json"]
+    stages = YAML(typ="safe").load(ROOT / "dvc.yaml")["stages"]
+    readers = {name for name, stage in stages.items() if "data/filtered/report.json" in stage.get("deps", [])}
+    assert readers == {"package"}
+
+
+def test_a_share_of_the_test_set_in_training_stops_the_stage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A warning is all that a smaller share gets, and null turns the limit off."""
+    run(tmp_path, max_overlap=0.34)
+    assert "filter: warning: test: 1 pair of 3 are also in" in capsys.readouterr().err
+    run(tmp_path, max_overlap=None)
+    with pytest.raises(
+        ValueError, match=r"download\.test: expected at most 33\.00% .* found 1 of 3, and 2 of"
+    ):
+        run(tmp_path, max_overlap=0.33)
 
 
 def test_each_rule_shows_a_few_pairs_that_it_removed(tmp_path: Path) -> None:
@@ -73,4 +112,4 @@ def test_too_few_pairs_leave_no_output(tmp_path: Path, train: list[Pair], messag
     """An empty split would fail much later, in training."""
     with pytest.raises(ValueError, match=message):
         run(tmp_path, train, valid_every=5)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["train", "valid"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["raw", "train", "valid"]

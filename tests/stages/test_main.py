@@ -47,17 +47,19 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> mock.Mock:
 
 def test_a_stage_gets_its_section_by_class_and_its_paths_by_name(stage: mock.Mock) -> None:
     """So their order does not matter. An argument may contain the seed, also of a stage that takes none."""
-    runner.main(["filter", "--seed", "3", "--out", "{other}", "--valid", "{seed}", "--train", "a/{seed}/b"])
+    command = "filter --seed 3 --out {other} --valid {seed} --train a/{seed}/b --raw r"
+    runner.main(command.split())
     given = dict(stage.call_args.kwargs)
-    assert given.pop("params").max_words == 175
-    assert given == {"train": Path("a/3/b"), "valid": Path("3"), "out": Path("{other}")}
+    assert (given.pop("params").max_words, given.pop("languages")) == (175, ("en", "de"))
+    paths = {"raw": "r", "train": "a/3/b", "valid": "3", "out": "{other}"}
+    assert given == {name: Path(path) for name, path in paths.items()}
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("filter --train a --out c", "the following arguments are required: --valid"),
-        ("filter --train a --val b --out c", "the following arguments are required: --valid"),
+        ("filter --raw r --train a --out c", "the following arguments are required: --valid"),
+        ("filter --raw r --train a --val b --out c", "the following arguments are required: --valid"),
         ("filtre", "invalid choice: 'filtre' (choose from"),
         ("download --split dev --downloads a --out b", "argument --split: invalid choice: 'dev'"),
         ("filter --train {seed} --seed ../.. --valid b --out c", "--seed: invalid int value: '../..'"),
@@ -87,7 +89,7 @@ def test_an_error_is_one_message(
     """Its advice is that of the stage."""
     stage.side_effect = error
     with pytest.raises(SystemExit) as ended:
-        runner.main(["filter", "--train", "a", "--valid", "b", "--out", "c"])
+        runner.main(["filter", "--raw", "r", "--train", "a", "--valid", "b", "--out", "c"])
     assert ended.value.code == status
     assert capsys.readouterr().err.startswith(message)
 

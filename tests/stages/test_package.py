@@ -22,7 +22,11 @@ def run(folder: Path, alpha: object) -> Path:
         "evaluation/metrics.json": metrics,
         "evaluation/signatures.json": {"bleu": "nrefs:1|case:mixed|tok:13a"},
         "evaluation/test_set.json": {"name": "newstest2014", "lines": 2737, "sha256": "0" * 64},
-        "report.json": {"train": {"pairs": 39000, "source_words": 400000, "target_words": 390000}},
+        "report.json": {
+            "train": {"pairs": 39000, "source_words": 400000, "target_words": 390000},
+            "overlap": {"test": {"pairs": 2, "sources": 3, "of": 2737}},
+            "warnings": ["valid: 9 pairs of 9 look swapped", "train: a | b"],
+        },
     }.items():
         (folder / name).parent.mkdir(exist_ok=True)
         write_json(folder / name, content)
@@ -55,6 +59,8 @@ def test_the_folder_translates_and_its_card_has_the_scores(tmp_path: Path) -> No
     card = (folder / "README.md").read_text(encoding="utf-8")
     for part in (
         "| words in them | 400,000 source, 390,000 target |",
+        "| test pairs in it | 2 of 2,737, and 3 of their source sentences |",
+        r"| warnings | valid: 9 pairs of 9 look swapped; train: a \| b |",
         "| `train.batch_by` | 1 |",
         "| BLEU, detokenized | 12.3",
         r"`nrefs:1\|case:mixed\|tok:13a`",
