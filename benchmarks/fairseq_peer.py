@@ -8,6 +8,7 @@ its own extensions `data_utils_fast` and `token_block_utils_fast`, built in plac
 
 import importlib
 import importlib.util
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,9 @@ from convs2s.text.corpus.batching import Batch
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
 from convs2s.train.optimizer import Nesterov
 from convs2s.train.training import Training
+
+# Importing fairseq sets the root logger to DEBUG, with which numba logs each step and compiles for minutes.
+logging.getLogger("numba").setLevel(logging.WARNING)
 
 
 def has_fairseq() -> bool:
