@@ -7,16 +7,38 @@ from pathlib import Path
 from convs2s.text.corpus.files import read_lines
 
 TRAIN = Path(__file__).resolve().parent.parent / "data" / "tatoeba-en-de" / "train.tsv.xz"
+MEAN_SENTENCES = 3.2
+NAMES = 10**7
+EXPONENT = 1.2
+"""The frequency of the names is proportional to 1 / rank^EXPONENT."""
+SYLLABLES = [consonant + vowel for consonant in "bdfghjklmnprstvwz" for vowel in "aeiou"]
 
 
 def sample(pairs: int, seed: int) -> Iterator[tuple[str, str]]:
-    """Yield pairs of up to three sentences drawn at random, so that hardly any two are equal.
+    """Yield pairs of random sentences with the lengths and vocabulary of WMT: hardly any two are equal.
 
-    One in a hundred has two sentences on one side only, for the filters to remove.
+    There are 26 words on average, exponentially distributed. In each sentence that is drawn, a word on either
+    side becomes a name, with Zipf-distributed frequencies, so that 4 million pairs have a million words. One
+    pair in a hundred has two sentences on one side only, for the filters to remove.
     """
     dice = random.Random(seed)
-    corpus = [line.split("\t") for line in read_lines(TRAIN)]
+    corpus = [[side.split(" ") for side in line.split("\t")] for line in read_lines(TRAIN)]
     for _ in range(pairs):
-        drawn = dice.choices(corpus, k=dice.randint(1, 3))
-        source, target = (" ".join(side) for side in zip(*drawn, strict=True))
-        yield (source, target) if dice.random() > 0.01 else (source, drawn[0][1])
+        drawn = dice.choices(corpus, k=1 + int(dice.expovariate(1 / (MEAN_SENTENCES - 0.5))))
+        sides: list[list[str]] = [[], []]
+        for pair in drawn:
+            name, place = spell(int(dice.paretovariate(EXPONENT - 1)) % NAMES), dice.random()
+            for side, words in zip(sides, pair, strict=True):
+                chosen = int(place * len(words))
+                side += [*words[:chosen], name, *words[chosen + 1 :]]
+        source, target = (" ".join(side) for side in sides)
+        yield (source, target) if dice.random() > 0.01 else (source, f"{target} {target}")
+
+
+def spell(number: int) -> str:
+    """Return a name for a number."""
+    syllables: list[str] = []
+    while number or not syllables:
+        number, remainder = divmod(number, len(SYLLABLES))
+        syllables.append(SYLLABLES[remainder])
+    return "".join(syllables).capitalize()

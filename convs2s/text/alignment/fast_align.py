@@ -73,9 +73,8 @@ def memory_needed(corpus: Corpus, threads: int) -> int:
     """Return the bytes of memory, including mapped files, that aligning takes at most."""
     words = corpus.source.words + corpus.target.words
     records = 4 * (words + 4 * corpus.pairs)
-    vocabulary = max(corpus.source.vocabulary, corpus.target.vocabulary)
-    batch = min(BATCH_WORDS, words // (8 * threads) + 1)
-    return records + threads * (40 * vocabulary + 40 * batch) + GIB // 4
+    rows = 40 * threads * max(corpus.source.vocabulary, corpus.target.vocabulary)
+    return records + rows + 100 * min(BATCH_WORDS, words // 4) + GIB // 4
 
 
 def ask_for(what: str, needed: int, available: int, place: str) -> None:

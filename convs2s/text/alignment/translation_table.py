@@ -22,8 +22,8 @@ Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Result = TypeVar("Result")
 
-BATCH_WORDS = 1 << 24
-"""Occurrences of generated words whose rows a thread has in memory at once, 8 bytes each."""
+BATCH_WORDS = 1 << 25
+"""Occurrences of generated words whose rows are in memory at once: 8 bytes each, 100 with values."""
 POSITION_BITS = 24
 ALPHA = 0.01
 """Pseudo-count of variational Bayes, for each pair of words (Dyer et al., 2013)."""
@@ -55,7 +55,7 @@ class Table:
         frequencies = np.zeros(generated.vocabulary, np.int64)
         count_words(generated.records(), frequencies)
         self.places = np.insert(np.cumsum(frequencies), 0, 0)
-        most = min(BATCH_WORDS, generated.words // (4 * threads.count) + 1)
+        most = min(BATCH_WORDS, generated.words // 4 + 1) // threads.count
         batches = (slice(*ends) for ends in ranges(frequencies, most))
         self.batches = [batch for batch in batches if frequencies[batch].any()]
         self.occurrences.touch()
@@ -156,9 +156,9 @@ def count_values(places: Offsets, occurrences: Offsets, given: Ids, vocabulary: 
 def digamma(x: float) -> float:
     """Return the derivative of log(gamma(x)) for x > 0, to about 1e-12 (Abramowitz & Stegun 6.3.18)."""
     shift = 0.0
-    while x < 10.0:  # where the series below is not yet exact: digamma(x) = digamma(x + 1) - 1/x
-        shift += 1.0 / x
-        x += 1.0
+    while x < 10.0:  # where the series below is not yet exact: digamma(x) = digamma(x + 2) - 1/x - 1/(x + 1)
+        shift += (2.0 * x + 1.0) / (x * (x + 1.0))
+        x += 2.0
     y = 1.0 / (x * x)
     series = y * (1 / 12 - y * (1 / 120 - y * (1 / 252 - y * (1 / 240 - y / 132))))
     return math.log(x) - 0.5 / x - series - shift
