@@ -95,7 +95,7 @@ def fetch(params: Params, data: Path) -> None:
     for split in get_args(Split):
         download.run(params.download, split, data / "downloads", data / "raw" / split)
         if split == "train":
-            truecase.run(params.tokenize, languages, data / "raw/train", data / "truecasers")
+            truecase.run(params.tokenize, languages, None, data / "raw/train", data / "truecasers")
         if split != "test":
             folders = data / "truecasers", data / "raw" / split, data / "tokenized" / split
             tokenize.run(params.tokenize, languages, *folders)
@@ -110,7 +110,7 @@ def train_and_score(params: Params, variant: Variant, data: Path, out: Path) -> 
     filter.run(
         params.filter, languages, data / "raw", out / "part", data / "tokenized/valid", out / "filtered"
     )
-    vocabulary.run(params.vocabulary, out / "filtered/train", out / "vocabulary")
+    vocabulary.run(params.vocabulary, None, out / "filtered/train", out / "vocabulary")
     for split in ("train", "valid"):
         encode.run(out / "vocabulary", out / "filtered" / split, out / "encoded" / split)
     candidates.run(params.align, out / "encoded/train", out / "candidates")

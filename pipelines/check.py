@@ -15,6 +15,7 @@ from pathlib import Path
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
 from convs2s.messages import report_errors
+from convs2s.package.start import check_start
 from convs2s.text.languages import find_faults
 from pipelines import shell
 from pipelines.meanings import meanings
@@ -24,8 +25,13 @@ PARAMS = Path("params.yaml")
 SHARE = "To share these texts, as docs/own-data.md describes:"
 
 
-def check_folder(params: Params, path: Path) -> None:
-    """Check that the folder of local texts exists beside the file; raise a FileNotFoundError if not."""
+def check_folders(params: Params, path: Path) -> None:
+    """Check that local texts exist beside the file, and that training can start from the model named, if any.
+
+    Raises:
+        FileNotFoundError: if a folder is missing.
+        ValueError: as `check_start`.
+    """
     folder = path.parent / params.download.folder
     for tracked in [folder.with_name(f"{folder.name}.dvc"), *folder.glob("*.dvc")]:
         if tracked.is_file() and not (texts := tracked.with_suffix("")).exists():
@@ -38,6 +44,8 @@ def check_folder(params: Params, path: Path) -> None:
             f"{path}: download.folder: expected the folder with your texts, or data/own without any, found "
             f"{params.download.folder}, which is not a folder."
         )
+    if params.train.start_from is not None:
+        check_start(path.parent / params.train.start_from, params)
 
 
 def find_suspicious(params: Params) -> Iterator[str]:
@@ -87,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     with report_errors("check", "Use a machine with more memory.", "Nothing was changed."):
         params = load_params(PARAMS)
-        check_folder(params, PARAMS)
+        check_folders(params, PARAMS)
         if options.list:
             print(*list_keys(params, load_params(BASE)), sep="\n")
         else:

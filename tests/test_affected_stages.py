@@ -25,8 +25,9 @@ from ruamel.yaml import YAML
 from pipelines.stages import _code as code
 from pipelines.stages.__main__ import start
 from tests.light_dvc import light_dvc
+from tests.package.small_package import write_start
 from tests.pipeline import module_of
-from tests.presets import rendered
+from tests.presets import params_of, rendered
 
 ROOT = Path(__file__).parent.parent
 SNAPSHOT = "snapshot"
@@ -55,6 +56,7 @@ EDITS: dict[str, tuple[dict[str, object], set[str]]] = {
     "README.md": ({"README.md": "edited\n"}, set()),
     "evaluate.examples": ({"evaluate.examples": 9}, {"evaluate"}),
     "train.checkpoint_updates": ({"train.checkpoint_updates": 12345}, set()),
+    "train.start_from": ({"train.start_from": "start/package"}, {"truecase"}),
     "train.tensorboard": ({"train.tensorboard": True}, set()),
 }
 
@@ -138,6 +140,7 @@ def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     for name in ("dvc.yaml", "README.md", ".dvcignore", ".gitignore"):
         shutil.copy(ROOT / name, folder / name)
     (folder / "params.yaml").write_text(rendered("tatoeba-en-de"), encoding="utf-8")
+    write_start(folder / "start", params_of("tatoeba-en-de"))
     with (
         contextlib.chdir(folder),
         light_dvc(),

@@ -76,6 +76,10 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"train.selection": SELECTION}, r"translate\.selection: expected one, as for train\.selection"),
     ({"translate.selection": SELECTION}, r"align\.candidates: expected at least 100, .*found None"),
     ({"align.candidates": 9, "align.backend": "none"}, r"align: expected a backend such as builtin"),
+    (
+        {"train.start_from": "./data/models/1"},
+        r"that no stage writes, .* found \./data/models/1\. Copy it: cp",
+    ),
     ({"evaluate.ensembles": ["all"]}, r"train\.seeds: expected two or more .*, found \[1\]"),
     ({"vocabulary.target_size": 17}, r"vocabulary: expected the same .*, found \d+ and 17"),
     ({"vocabulary.kind": "word"}, r"vocabulary: expected joint: false, .* found true"),

@@ -95,7 +95,7 @@ def prepare(params: Params, data: Path) -> None:
     languages = (params.download.source_language, params.download.target_language)
     for split in get_args(Split):
         download.run(params.download, split, data / "downloads", data / "raw" / split)
-    truecase.run(params.tokenize, languages, data / "raw/train", data / "truecasers")
+    truecase.run(params.tokenize, languages, None, data / "raw/train", data / "truecasers")
     for split in ("train", "valid", "development"):
         folders = data / "truecasers", data / "raw" / split, data / "tokenized" / split
         tokenize.run(params.tokenize, languages, *folders)
@@ -107,7 +107,7 @@ def prepare(params: Params, data: Path) -> None:
         data / "tokenized/valid",
         data / "filtered",
     )
-    vocabulary.run(params.vocabulary, data / "filtered/train", data / "vocabulary")
+    vocabulary.run(params.vocabulary, None, data / "filtered/train", data / "vocabulary")
     for split in ("train", "valid"):
         encode.run(data / "vocabulary", data / "filtered" / split, data / "encoded" / split)
 

@@ -13,7 +13,7 @@ from dvc.stage import PipelineStage
 from ruamel.yaml import YAML
 
 from convs2s.config.load import load_params
-from pipelines.check import check_folder, find_unshared
+from pipelines.check import check_folders, find_unshared
 from pipelines.flows.graph import read_graph, up_to_date
 from pipelines.preset import render
 from pipelines.stages._params import PARAMS
@@ -92,7 +92,7 @@ def test_a_clone_pulls_the_texts_and_runs_nothing(mine: Path, outside: bool) -> 
     assert note(mine) == ""
     theirs = publish(mine, "theirs")
     with pytest.raises(FileNotFoundError, match=r"found only .*/news\.dvc.*: dvc pull .*/data/own/news\.dvc"):
-        check_folder(load_params(theirs / "params.yaml"), theirs / "params.yaml")
+        check_folders(load_params(theirs / "params.yaml"), theirs / "params.yaml")
     toy.dvc(theirs, "pull")
     RAN.clear()
     toy.dvc(theirs, "repro")

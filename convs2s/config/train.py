@@ -1,5 +1,6 @@
 """Section train: optimization (§4.2)."""
 
+from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -13,6 +14,9 @@ class TrainParams(Section):
 
     seeds: Annotated[list[Count], Field(min_length=1)]
     """One training run, and one DVC stage, per seed; evaluate.ensembles adds an ensemble of their models."""
+    start_from: str | None
+    """Model folder, trained or imported, whose weights and vocabulary training starts from; null: random
+    weights."""
     dropout: Share
     """Probability of dropping, on embeddings, block inputs and the decoder output."""
     batch_by: Literal["sentences", "tokens"]
@@ -94,6 +98,11 @@ class TrainParams(Section):
         if self.average > self.max_epochs:
             raise ValueError(
                 f"expected average of at most max_epochs, {self.max_epochs}, found {self.average}"
+            )
+        if self.start_from and Path(self.start_from).parts[:2] in (("data", "models"), ("data", "trained")):
+            raise ValueError(
+                "start_from: expected a folder that no stage writes, or each run would start from the last, "
+                f"found {self.start_from}. Copy it: cp -r {self.start_from} data/start"
             )
         if (self.nodes > 1) != (self.rendezvous is not None):
             raise ValueError(

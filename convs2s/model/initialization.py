@@ -5,6 +5,7 @@ starts at ||v||, so that w = v at the start.
 """
 
 import math
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
@@ -71,3 +72,16 @@ def folded_weights(model: nn.Module) -> dict[str, Tensor]:
             if isinstance(value, Tensor):
                 weights[prefix + attribute] = value.detach().contiguous()
     return weights
+
+
+@torch.no_grad()
+def unfold_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """Set the weights by name, as `folded_weights` returns them; with weight norm, v = w and g = ||v||."""
+    for name in folded_weights(model):
+        path, _, attribute = name.rpartition(".")
+        module = model.get_submodule(path)
+        value = weights[name].to(getattr(module, attribute).device, copy=True)
+        if parametrize.is_parametrized(module, attribute):
+            setattr(module, attribute, value)  # inverts the weight norm
+        else:
+            getattr(module, attribute).copy_(value)

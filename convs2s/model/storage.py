@@ -13,7 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 from convs2s.config.model import ModelParams
 from convs2s.model.description import DESCRIPTION, WEIGHTS, check_files, read_description, seal
-from convs2s.model.initialization import fold_weight_norm, folded_weights
+from convs2s.model.initialization import fold_weight_norm, folded_weights, unfold_weights
 from convs2s.model.seq2seq import Seq2Seq
 
 
@@ -76,18 +76,36 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> Seq2Seq:
     model = build_unfilled(
         description.architecture, description.source_size, description.target_size, description.padding_id
     )
-    check_fit(model, weights, folder / WEIGHTS)
+    check_fit(dict(model.named_parameters()), weights, folder / WEIGHTS)
     model.load_state_dict(weights, assign=True)
     return model.to(device).eval().requires_grad_(False)
 
 
-def check_fit(model: nn.Module, weights: dict[str, torch.Tensor], origin: Path) -> None:
-    """Compare names, shapes and types of weights with those of a model.
+def load_start(folder: Path, model: Seq2Seq) -> None:
+    """Fill a model that is to be trained with the weights of a model folder.
+
+    Raises:
+        FileNotFoundError, ValueError: as `load_model`, or if the model ties tables that differ in the folder.
+    """
+    weights = load_model(folder).state_dict()
+    check_fit(folded_weights(model), weights, folder / WEIGHTS)
+    unfold_weights(model, weights)
+    lost = [name for name, found in folded_weights(model).items() if not found.cpu().allclose(weights[name])]
+    if lost:
+        raise ValueError(
+            f"{folder / WEIGHTS} does not fit train.tied_embeddings: expected {', '.join(lost)} to equal the "
+            "table that it is tied to, found another. Start from a model with tied embeddings, or set it to "
+            "false."
+        )
+
+
+def check_fit(own: Mapping[str, torch.Tensor], weights: Mapping[str, torch.Tensor], origin: Path) -> None:
+    """Compare names, shapes and types of weights with a model's own.
 
     Raises:
         ValueError: if they differ, naming up to five tensors with both shapes and types.
     """
-    expected = {name: f"{tuple(tensor.shape)} {tensor.dtype}" for name, tensor in model.named_parameters()}
+    expected = {name: f"{tuple(tensor.shape)} {tensor.dtype}" for name, tensor in own.items()}
     found = {name: f"{tuple(tensor.shape)} {tensor.dtype}" for name, tensor in weights.items()}
     faults = [
         f"  {name}: expected {expected.get(name, 'nothing')}, found {found.get(name, 'nothing')}"

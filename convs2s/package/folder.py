@@ -15,14 +15,12 @@ from convs2s.package.facts import FACTS, Facts
 from convs2s.text.alignment.candidates import has_candidates
 from convs2s.text.corpus.files import atomic_path, read_json, write_json
 from convs2s.text.words.tokenization import Tokenizer, load_tokenizer
+from convs2s.text.words.truecasing import TARGET_TRUECASER, TRUECASER
 
 REQUIRED = (
     DESCRIPTION, WEIGHTS, "source.tsv", "target.tsv", "segmentation.json",
     "tokenizer.json", "translate.json", "dictionary.tsv",
 )  # fmt: skip
-
-TRUECASER, TARGET_TRUECASER = "truecaser.tsv", "truecaser.target.tsv"
-"""For both sides; only present if the model uses truecasing."""
 
 OWN = {WEIGHTS, FACTS, "translate.json", "dictionary.tsv", "candidates.npz"}
 """Files in which the members of an ensemble may differ."""

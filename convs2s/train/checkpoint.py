@@ -137,7 +137,7 @@ def load_weights(model: torch.nn.Module, checkpoint: Checkpoint, origin: Path) -
         ValueError: if their names, shapes or types do not fit.
     """
     weights = select_tensors(checkpoint, WEIGHTS)
-    check_fit(model, weights, origin)
+    check_fit(dict(model.named_parameters()), weights, origin)
     model.load_state_dict(weights, strict=False)  # it would expect tied weights under both names
 
 

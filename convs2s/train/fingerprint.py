@@ -8,6 +8,7 @@ from typing import Any
 
 from convs2s.config.model import ModelParams
 from convs2s.config.train import TrainParams
+from convs2s.model.description import DESCRIPTION
 
 # These decide how long to train and how often to save, not what an update does. `workers` is the number per
 # machine; the total over all machines is part of the fingerprint.
@@ -48,10 +49,14 @@ def training_fingerprint(
         for side in ("source", "target")
         for array in ("ids", "offsets")
     ]
+    if train.selection:
+        files.append(candidates)
+    if train.start_from is not None:
+        files.append(Path(train.start_from) / DESCRIPTION)  # has the digests of all files of the model
     settings: dict[str, Any] = {"seed": seed, "workers": workers, "model": model.model_dump()}
     settings |= {name: value for name, value in train.model_dump().items() if name not in NO_EFFECT}
     prints = {name: json.dumps(value) for name, value in settings.items()}
-    for path in [*files, candidates] if train.selection else files:
+    for path in files:
         with path.open("rb") as stream:
             prints[str(path)] = hashlib.file_digest(stream, "blake2b").hexdigest()
     return prints | {f"code of {name}": digest for name, digest in code.items()}

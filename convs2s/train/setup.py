@@ -13,6 +13,7 @@ from convs2s.config.train import TrainParams
 from convs2s.engine.train_layers import FAST_LAYERS, fast_softmax_loss
 from convs2s.model.glu_block import PLAIN_LAYERS, Layers
 from convs2s.model.seq2seq import Seq2Seq
+from convs2s.model.storage import load_start
 from convs2s.text.alignment.candidates import read_candidates
 from convs2s.text.corpus.batching import Batching
 from convs2s.text.corpus.files import SIDES
@@ -39,7 +40,7 @@ def build_training(
     work: Path,
     workers: Workers,
 ) -> Training:
-    """Build a training; its initial weights depend only on the seed.
+    """Build a training; its initial weights depend only on the seed, or are those of `params.start_from`.
 
     Args:
         encoded: folder with train/ and valid/, as written by the stage encode.
@@ -49,6 +50,7 @@ def build_training(
 
     Raises:
         ValueError: if there are no pairs, ids are damaged, or a sentence is longer than the position table.
+        FileNotFoundError, ValueError: as `load_start`, if training starts from a model.
     """
     sizes = [len(read_vocabulary(vocabulary / f"{side}.tsv")) for side in SIDES]
     train_pairs, valid_pairs = (Pairs.open(encoded / split, sizes) for split in ("train", "valid"))
@@ -59,6 +61,8 @@ def build_training(
     model = build_model(
         model_params, params, seed, sizes, workers.device, FAST_LAYERS if fast else PLAIN_LAYERS
     )
+    if params.start_from is not None:
+        load_start(Path(params.start_from), model)
     for name, pairs in (("train", train_pairs), ("valid", valid_pairs)):
         check_lengths(encoded / name, pairs, model)
     return Training(

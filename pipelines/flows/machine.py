@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 import httpx
 import psutil
 
-from pipelines.check import check_folder
+from pipelines.check import check_folders
 from pipelines.flows import workspace
 from pipelines.flows.form import ValueParams
 from pipelines.flows.resources import queues
@@ -224,7 +224,7 @@ def execute(options: argparse.Namespace) -> int:
         return 0
     if options.command in ("run", "sweep"):  # check everything before anything starts
         asked = ValueParams(overrides=dict(options.overrides))
-        check_folder(asked.render(ROOT)[1], ROOT / "params.yaml")
+        check_folders(asked.render(ROOT)[1], ROOT / "params.yaml")
         params = asked.model_dump(include={"overrides"})
         if options.command == "run":
             return run("reproduce", params)

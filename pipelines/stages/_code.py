@@ -28,6 +28,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from convs2s.config.params import Params
+from convs2s.model.description import DESCRIPTION
 
 RUNNER = "pipelines.stages.__main__"
 LEFT_OUT = ("convs2s.config.", "convs2s.watch.")
@@ -192,8 +193,14 @@ def digests(project: Mapping[str, Module]) -> dict[str, list[str]]:
     return found
 
 
-def param_lines(params: Params, keys: Sequence[str]) -> list[str]:
-    """Return a line `param KEY VALUE` for each of these keys, with its value as JSON."""
+def param_lines(params: Params, keys: Sequence[str], root: Path = Path()) -> list[str]:
+    """Return a line `param KEY VALUE` for each of these keys, with its value as JSON.
+
+    The value of train.start_from is a digest of that model's content: its model.json has one of each file.
+    """
     values = params.model_dump(mode="json")
+    if "train.start_from" in keys and params.train.start_from is not None:
+        content = (root / params.train.start_from / DESCRIPTION).read_bytes()
+        values["train"]["start_from"] = hashlib.sha256(content).hexdigest()
     found = {key: functools.reduce(operator.getitem, key.split("."), values) for key in keys}
     return [f"param {key} {json.dumps(value, ensure_ascii=False)}" for key, value in found.items()]

@@ -13,7 +13,7 @@ TRAINING = (
     "train.validate_updates", "train.average", "train.anneal_factor",
     "train.anneal_against", "train.min_epochs_before_anneal", "train.anneal_after_epoch",
     "train.min_learning_rate", "train.patience", "train.max_epochs", "train.precision", "train.compile",
-    "train.workers", "train.nodes",
+    "train.workers", "train.nodes", "train.start_from",
 )  # fmt: skip
 """Training parameters that have an effect; the model card shows them."""
 
@@ -26,10 +26,10 @@ PARAMS: dict[str, tuple[str, ...]] = {
         "test": ("download.test",),
     }.items()
 } | {
-    "truecase": WORDS,
+    "truecase": (*WORDS, "train.start_from"),
     "tokenize": WORDS,
     "filter": (*LANGUAGES, "filter"),
-    "vocabulary": ("vocabulary",),
+    "vocabulary": ("vocabulary", "train.start_from"),
     "encode": (),
     "align": ("align.backend", "align.iterations", "replace.enabled"),
     "candidates": ("align",),

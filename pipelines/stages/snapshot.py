@@ -11,6 +11,7 @@ from pathlib import Path
 
 from convs2s.config.load import load_params, parse_params, read_text
 from convs2s.config.params import Params
+from convs2s.package.start import check_start
 from convs2s.text.corpus.files import atomic_path, read_lines, write_lines
 from pipelines.stages._code import Module, digests, param_lines, read_project
 from pipelines.stages._params import PARAMS, module_of
@@ -31,9 +32,13 @@ def run(params: Path, library: Path, stages: Path, out: Path) -> None:
 
     Raises:
         ValueError: if params.yaml is invalid.
+        FileNotFoundError, ValueError: as `check_start`, if training starts from a model.
     """
     text, project = read_text(params), read_project([library, stages])
-    content = contents(parse_params(text, str(params)), project)
+    values = parse_params(text, str(params))
+    if values.train.start_from is not None:
+        check_start(Path(values.train.start_from), values)
+    content = contents(values, project)
     code = {line.split(" ")[2] for lines in content.values() for line in lines if line.startswith("code ")}
     with atomic_path(out) as temporary:
         temporary.mkdir()
@@ -48,11 +53,11 @@ def find_changed(snapshot: Path, root: Path) -> set[str]:
     """Return the stages whose files in a snapshot would be others if it was taken now."""
     params, project = load_params(root / "params.yaml"), read_project(map(Path, PACKAGES), root)
     files = {name: snapshot / f"{name}.txt" for name in PARAMS if (snapshot / f"{name}.txt").is_file()}
-    now = contents(params, project) if files else {}
+    now = contents(params, project, root) if files else {}
     return {name for name, path in files.items() if [*read_lines(path)] != now[name]}
 
 
-def contents(params: Params, project: Mapping[str, Module]) -> dict[str, list[str]]:
+def contents(params: Params, project: Mapping[str, Module], root: Path = Path()) -> dict[str, list[str]]:
     """Return the lines for each stage."""
     code = digests(project)
-    return {name: [*param_lines(params, keys), *code[module_of(name)]] for name, keys in PARAMS.items()}
+    return {name: [*param_lines(params, keys, root), *code[module_of(name)]] for name, keys in PARAMS.items()}

@@ -7,11 +7,18 @@ from convs2s.config.tokenize import TokenizeParams
 from convs2s.text.corpus.files import SIDES, atomic_path, read_folder
 from convs2s.text.vocabulary.vocabulary import most_frequent, write_vocabulary
 from convs2s.text.words.pairs import count_cases
-from pipelines.stages.values import Languages
+from convs2s.text.words.truecasing import copy_truecasers
+from pipelines.stages.values import Languages, StartFrom
 
 
-def run(params: TokenizeParams, languages: Languages, raw: Path, out: Path) -> None:
-    """Read raw/{source,target}.txt; write out/{source,target}.tsv, empty if `params.truecase` is off."""
+def run(params: TokenizeParams, languages: Languages, start_from: StartFrom, raw: Path, out: Path) -> None:
+    """Read raw/{source,target}.txt; write out/{source,target}.tsv, empty if `params.truecase` is off.
+
+    A training that starts from a model takes its truecasers.
+    """
+    if params.truecase and start_from is not None:
+        copy_truecasers(Path(start_from), out)
+        return
     nothing = Counter[str](), Counter[str]()
     counts = count_cases(read_folder(raw), languages, params) if params.truecase else nothing
     with atomic_path(out) as temporary:

@@ -7,3 +7,5 @@ Languages = Annotated[tuple[str, str], "download.source_language", "download.tar
 Seeds = Annotated[list[int], "train.seeds"]
 Replacement = Annotated[bool, "replace.enabled"]
 """Whether unknown words are replaced."""
+StartFrom = Annotated[str | None, "train.start_from"]
+"""Model folder that training starts from."""

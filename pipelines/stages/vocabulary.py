@@ -4,11 +4,19 @@ from pathlib import Path
 
 from convs2s.config.vocabulary import VocabularyParams
 from convs2s.text.corpus.files import atomic_path, read_folder
+from convs2s.text.vocabulary.codec import copy_codecs
 from convs2s.text.vocabulary.learning import count_words, write_codecs
+from pipelines.stages.values import StartFrom
 
 
-def run(params: VocabularyParams, train: Path, out: Path) -> None:
-    """Read train/{source,target}.txt; write out/{source,target}.{tsv,model} and out/segmentation.json."""
+def run(params: VocabularyParams, start_from: StartFrom, train: Path, out: Path) -> None:
+    """Read train/{source,target}.txt; write out/{source,target}.{tsv,model} and out/segmentation.json.
+
+    A training that starts from a model takes its vocabularies.
+    """
+    if start_from is not None:
+        copy_codecs(Path(start_from), out)
+        return
     counts = count_words(read_folder(train))
     with atomic_path(out) as temporary:
         temporary.mkdir()

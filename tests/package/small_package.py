@@ -6,6 +6,7 @@ from pathlib import Path
 
 import torch
 
+from convs2s.config.params import Params
 from convs2s.model.description import seal
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import save_model
@@ -74,3 +75,24 @@ def write_small_package(folder: Path, phase: float = 0.0, *, replace: bool = Fal
         facts=change(FACTS, seed=int(phase)),
     )
     return folder / "package"
+
+
+def write_start(folder: Path, params: Params) -> Path:
+    """Write a model folder that a training with these parameters can start from; return it.
+
+    Only its descriptions fit: weights and vocabulary are those of the small model.
+    """
+    start, download = write_small_package(folder), params.download
+    for name, changes in {
+        "model.json": {"architecture": params.model.model_dump()},
+        "segmentation.json": params.vocabulary.model_dump(),
+        "tokenizer.json": {
+            "source_language": download.source_language,
+            "target_language": download.target_language,
+            "tokenize": params.tokenize.model_dump(),
+        },
+    }.items():
+        content = json.loads((start / name).read_text(encoding="utf-8")) | changes
+        (start / name).write_text(json.dumps(content), encoding="utf-8")
+    seal(start)
+    return start

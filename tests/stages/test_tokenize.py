@@ -32,7 +32,7 @@ def test_words_get_the_case_inside_sentences_of_their_side(tmp_path: Path) -> No
     """It is counted after tokenization, or "Paris." would be a word. Romanian letters are normalized, too."""
     languages, changes = ("en", "ro"), {"truecase": True, "normalize_romanian": True}
     write_folder(tmp_path / "train", CASED)
-    truecase.run(TOKENIZE.model_copy(update=changes), languages, tmp_path / "train", tmp_path / "cases")
+    truecase.run(TOKENIZE.model_copy(update=changes), languages, None, tmp_path / "train", tmp_path / "cases")
     source, target = (
         (tmp_path / "cases" / f"{side}.tsv").read_text(encoding="utf-8") for side in ("source", "target")
     )
@@ -42,9 +42,20 @@ def test_words_get_the_case_inside_sentences_of_their_side(tmp_path: Path) -> No
     assert list(read_folder(out)) == [("the cat ş .", "Paris ș ."), ("Paris .", "pisica ț .")]
 
 
+def test_a_training_that_starts_from_a_model_takes_its_truecasers(tmp_path: Path) -> None:
+    """Its words have the case that they had; without truecasing there is nothing to take."""
+    write_folder(tmp_path / "train", CASED)
+    for name in ("truecaser.tsv", "truecaser.target.tsv"):
+        (tmp_path / name).write_text("taken\t1\n")
+    for wanted, expected in ((True, b"taken\t1\n"), (False, b"")):
+        params = TOKENIZE.model_copy(update={"truecase": wanted})
+        truecase.run(params, ("en", "ro"), str(tmp_path), tmp_path / "train", tmp_path / "cases")
+        assert [path.read_bytes() for path in sorted((tmp_path / "cases").iterdir())] == [expected] * 2
+
+
 def test_switched_off_no_case_is_learned(tmp_path: Path) -> None:
     """Nothing is read, either: the files exist for DVC but are empty."""
-    truecase.run(TOKENIZE, ("en", "ro"), tmp_path / "nowhere", tmp_path / "cases")
+    truecase.run(TOKENIZE, ("en", "ro"), None, tmp_path / "nowhere", tmp_path / "cases")
     assert [path.read_bytes() for path in sorted((tmp_path / "cases").iterdir())] == [b"", b""]
 
 

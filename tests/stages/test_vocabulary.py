@@ -16,7 +16,7 @@ def run(folder: Path, **changes: object) -> Path:
     """Run the stage vocabulary with these parameters; return its output."""
     write_folder(folder / "train", PAIRS)
     values = {"kind": "bpe", "joint": True, "source_size": 30, "target_size": 30} | changes
-    vocabulary.run(VocabularyParams.model_validate(values), folder / "train", folder / "out")
+    vocabulary.run(VocabularyParams.model_validate(values), None, folder / "train", folder / "out")
     return folder / "out"
 
 
@@ -44,3 +44,14 @@ def test_pieces_are_recorded_and_encode_the_text_without_loss(tmp_path: Path) ->
     assert (out / "source.model").read_bytes() == (out / "target.model").read_bytes()
     out = run(tmp_path, joint=False, source_size=12, target_size=12)
     assert (out / "source.model").read_bytes() != (out / "target.model").read_bytes()
+
+
+def test_a_training_that_starts_from_a_model_takes_its_vocabulary(tmp_path: Path) -> None:
+    """Nothing is learned: the corpus is not even read."""
+    start, values = run(tmp_path), {"kind": "bpe", "joint": True, "source_size": 9, "target_size": 9}
+    nowhere = tmp_path / "nowhere"
+    vocabulary.run(VocabularyParams.model_validate(values), str(start), nowhere, tmp_path / "copy")
+    contents = [
+        {path.name: path.read_bytes() for path in folder.iterdir()} for folder in (start, tmp_path / "copy")
+    ]
+    assert contents[0] == contents[1]

@@ -45,6 +45,18 @@ def test_data_are_part_of_the_fingerprint() -> None:
 
 
 @pytest.mark.usefixtures("_files")
+def test_the_model_to_start_from_is_part_of_the_fingerprint() -> None:
+    """By content: another model may have taken its place."""
+    train = TRAIN.model_copy(update={"start_from": "start"})
+    found = []
+    for content in ("one", "other"):
+        Path("start").mkdir(exist_ok=True)
+        Path("start/model.json").write_text(content)
+        found.append(prints(train=train))
+    assert {name for name in found[0] if found[0][name] != found[1][name]} == {"start/model.json"}
+
+
+@pytest.mark.usefixtures("_files")
 def test_every_setting_of_an_update_is_part_of_the_fingerprint() -> None:
     """These are all of `train` except the length of training and the checkpoint interval."""
     selecting = prints(train=TRAIN.model_copy(update={"selection": SELECTION}))

@@ -1,10 +1,11 @@
 """Words <-> ids of one side: segmentation and vocabulary, stored in one folder."""
 
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Self
 
-from convs2s.text.corpus.files import read_json
+from convs2s.text.corpus.files import SIDES, atomic_path, read_json
 from convs2s.text.vocabulary.segmentation import Bpe, Unigram, read_model
 from convs2s.text.vocabulary.subword_nmt import SubwordNmt, read_codes
 from convs2s.text.vocabulary.vocabulary import EOS, PAD, Vocabulary, read_vocabulary
@@ -14,6 +15,8 @@ CODES, IMPORTED_MODEL = "bpe.codes", "pieces.model"
 """Files of imported models, in place of a model for each side."""
 ALLOWED = "bpe.vocabulary"
 """The source pieces that an imported model allowed in training, one per line; if it is missing, all."""
+FILES = ("segmentation.json", *(f"{side}{end}" for side in SIDES for end in (".tsv", ".model")))
+"""Files of the stage vocabulary; word vocabularies have no models."""
 CACHED_WORDS = 50_000
 
 
@@ -131,3 +134,12 @@ def read_kind(path: Path) -> str:
             "again."
         )
     return str(kind)
+
+
+def copy_codecs(folder: Path, out: Path) -> None:
+    """Copy the codecs of both sides from a folder that may have other files, too."""
+    with atomic_path(out) as temporary:
+        temporary.mkdir()
+        for name in (*FILES, CODES, IMPORTED_MODEL, ALLOWED):
+            if (folder / name).is_file():
+                shutil.copyfile(folder / name, temporary / name)

@@ -5,12 +5,16 @@ The rules are those of Moses' train-truecaser, truecase and detruecase, except t
 frequent cases of a word go to the first by spelling instead of an arbitrary one.
 """
 
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from convs2s.text.corpus.files import SIDES, atomic_path
 from convs2s.text.vocabulary.vocabulary import most_frequent, read_counts
 from convs2s.text.words.orthography import capitalize, lower
 
+TRUECASER, TARGET_TRUECASER = "truecaser.tsv", "truecaser.target.tsv"
+"""Files of a model folder; only present if the model uses truecasing."""
 SENTENCE_ENDS = frozenset({".", ":", "?", "!"})
 """Words after which a sentence begins."""
 PASSED_OVER = frozenset({"(", "[", '"', "'", "&apos;", "&quot;", "&#91;", "&#93;"})
@@ -70,3 +74,11 @@ def with_starts(words: Iterable[str]) -> Iterator[tuple[str, bool]]:
 def read_truecaser(path: Path, language: str = "") -> Truecaser:
     """Read the counts that the stage truecase wrote; errors are those of `read_counts`."""
     return Truecaser(read_counts(path, "truecase"), language)
+
+
+def copy_truecasers(folder: Path, out: Path) -> None:
+    """Copy the truecasers of a model folder to out/{source,target}.tsv, as the stage truecase writes them."""
+    with atomic_path(out) as temporary:
+        temporary.mkdir()
+        for side, name in zip(SIDES, (TRUECASER, TARGET_TRUECASER), strict=True):
+            shutil.copyfile(folder / name, temporary / f"{side}.tsv")

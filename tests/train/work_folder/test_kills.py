@@ -1,6 +1,7 @@
 """After a kill at any moment, the next run ends with the outputs of an undisturbed one and nothing else."""
 
 import errno
+import json
 import os
 import shutil
 from pathlib import Path
@@ -56,6 +57,23 @@ def test_killed_at_any_operation_the_next_run_ends_as_an_undisturbed_one(
         assert [path.name for path in sorted(WORK.iterdir())] == ["costs", "lock"], name
         assert len(list((WORK / "costs").iterdir())) == 1, name
     assert psutil.Process().num_fds() == open_files
+
+
+def test_killed_after_a_start_from_a_model_the_next_run_ends_as_an_undisturbed_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The checkpoint counts, not the model again. It is better than what it started from."""
+    finish()
+    shutil.move(OUT / "model", "start")
+    scratch = json.loads((OUT / "metrics.json").read_text())
+    shutil.rmtree(WORK)
+    settings: dict[str, Any] = {"start_from": "start", "max_epochs": 3}
+    wanted = undisturbed(**settings)
+    for after in (1, 3, 4):
+        interrupt(monkeypatch, after=after, **settings)
+        assert finish(**settings) == wanted
+    further = json.loads((OUT / "metrics.json").read_text())
+    assert further["validation_perplexity"] < scratch["validation_perplexity"]
 
 
 @pytest.mark.slow

@@ -1,0 +1,77 @@
+"""The model that a training starts from fits params.yaml, or the message has every difference."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convs2s.config.params import Params
+from convs2s.model.description import seal
+from convs2s.package.start import check_start
+from convs2s.text.corpus.files import write_lines
+from convs2s.text.vocabulary.codec import Codec, copy_codecs
+from convs2s.text.words.truecasing import copy_truecasers
+from tests.package.small_package import write_small_package, write_start
+from tests.presets import change_preset, params_of
+
+PRESET = "tatoeba-en-de"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"download.target_language": "fr"}, 'download.target_language: expected "de", found "fr"'),
+        ({"tokenize.lowercase": True}, "tokenize.lowercase: expected false, found true"),
+        ({"vocabulary.kind": "sentencepiece"}, 'vocabulary.kind: expected "bpe", found "sentencepiece"'),
+        ({"vocabulary.source_size": 9, "vocabulary.target_size": 9}, "target_size: expected 4000, found 9"),
+        ({"model.embedding_size": 64}, "model.embedding_size: expected 128, found 64"),
+    ],
+)
+def test_what_does_not_fit_is_named(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    """Ids or weights would mean something else. How the corpus comes is free: text may come tokenized."""
+    start = write_start(tmp_path, params_of(PRESET))
+    check_start(start, Params.model_validate(change_preset(PRESET, {"tokenize.corpus": "tokenized"})))
+    with pytest.raises(ValueError, match=r"params\.yaml does not fit .*package, from which") as error:
+        check_start(start, Params.model_validate(change_preset(PRESET, changes)))
+    assert message in str(error.value)
+
+
+def test_what_is_no_model_folder_is_named(tmp_path: Path) -> None:
+    """Such as a folder of checkpoints, or one whose files have changed since they were written."""
+    with pytest.raises(FileNotFoundError, match=r"train\.start_from: expected a model folder, .*nowhere"):
+        check_start(tmp_path / "nowhere", params_of(PRESET))
+    with pytest.raises(FileNotFoundError, match=r"lacks model\.json"):
+        check_start(tmp_path, params_of(PRESET))
+    start = write_start(tmp_path, params_of(PRESET))
+    (start / "source.tsv").write_text("a\t1\n")
+    with pytest.raises(ValueError, match=r"source\.tsv has changed since it was written"):
+        check_start(start, params_of(PRESET))
+
+
+def test_the_vocabulary_of_an_imported_model_is_taken_as_it_is(tmp_path: Path) -> None:
+    """params.yaml has no words for codes of subword-nmt, for example."""
+    start = write_start(tmp_path, params_of(PRESET))
+    (start / "segmentation.json").write_text(json.dumps({"kind": "subword-nmt", "origin": "fairseq"}))
+    (start / "bpe.codes").write_text("a b\n")
+    seal(start)
+    check_start(start, params_of(PRESET))
+    copy_codecs(start, tmp_path / "vocabulary")
+    names = ["bpe.codes", "segmentation.json", "source.model", "source.tsv", "target.model", "target.tsv"]
+    assert sorted(path.name for path in (tmp_path / "vocabulary").iterdir()) == names
+
+
+def test_codecs_and_truecasers_are_those_of_the_model(tmp_path: Path) -> None:
+    """They are where later stages look for them."""
+    start = write_small_package(tmp_path)
+    copy_codecs(start, tmp_path / "vocabulary")
+    words = ["ein", "Haus"]
+    for side in ("source", "target"):
+        assert Codec.load(tmp_path / "vocabulary", side).encode(words) == Codec.load(start, side).encode(
+            words
+        )
+    write_lines(start / "truecaser.tsv", ["the\t5"])
+    write_lines(start / "truecaser.target.tsv", ["die\t7"])
+    copy_truecasers(start, tmp_path / "cases")
+    found = {path.name: path.read_text() for path in (tmp_path / "cases").iterdir()}
+    assert found == {"source.tsv": "the\t5\n", "target.tsv": "die\t7\n"}
