@@ -138,6 +138,7 @@ def measure_all(folder: Path, pairs: int, params: Path, last: str) -> Iterator[t
     content["replace"]["enabled"] = True  # otherwise nothing would be aligned
     content["align"]["candidates"] = 1000
     content["vocabulary"] |= {"source_size": VOCABULARY, "target_size": VOCABULARY}
+    content["filter"]["max_overlap"] = None  # samples of the same sentences overlap
     write_json(folder / "params.yaml", content)
     write_folder(folder / "data/raw/train", sample(pairs, seed=1))
     for split in ("tokenized/valid", "raw/valid", "raw/development", "raw/test"):

@@ -119,7 +119,12 @@ def test_the_command_lists_every_key_and_names_what_is_missing(
     write(tmp_path, dropout=0.25)
     monkeypatch.chdir(tmp_path)
     main([])
-    assert capsys.readouterr().out == "params.yaml: OK\n"
+    assert capsys.readouterr() == ("params.yaml: OK\n", "")
+    text = (tmp_path / "params.yaml").read_text()
+    (tmp_path / "params.yaml").write_text(text.replace('"de"', '"en"'))
+    main([])
+    assert capsys.readouterr().err.startswith("warning: language en: expected another target")
+    (tmp_path / "params.yaml").write_text(text)
     main(["--list"])
     lines = capsys.readouterr().out.splitlines()
     assert "train.dropout: 0.25  (base.yaml: 0.1)" in lines

@@ -51,6 +51,14 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"download.train": []}, r"download\.train: expected at least 1 item\(s\), found \[\]"),
     ({"download.train": [FILES | {"tsv": "c"}]}, r"train\.0: expected either .* found source, target, tsv"),
     ({"download.train": [FILES | {"source": None}]}, r"train\.0: expected either .*, found target"),
+    (
+        {"download.train": [FILES | {"target": FILES["source"]}]},
+        r"train\.0: expected a file of its own for each",
+    ),
+    (
+        {"download.train": [{"kind": "files", "tsv": "c", "columns": [1, 1]}]},
+        r"train\.0: expected two different columns, found 1 for both sides",
+    ),
     ({"download.train": fetch(checksum="0" * 31)}, r"checksum: expected 64 digits .* or 32, .*found '0+'"),
     ({"download.train": fetch(checksum=MISSING)}, r"download\.train\.0\.fetch\.0\.checksum: missing"),
     ({"download.references": ["a"]}, r"evaluate\.rouge: expected duc2004 or gigaword .*, found null"),

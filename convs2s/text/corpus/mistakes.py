@@ -74,7 +74,7 @@ def find_mistakes(
         f"{split}: {inflect(found, 'pair')} of {of:,} look swapped, from {name(languages[1])} to "
         f"{name(languages[0])}"
         for split, (found, of) in parts.items()
-        if found > FEW * of and languages[0] != languages[1]
+        if found > FEW * of
     ]
     if copied > COPIED * read:
         warnings.append(f"train: {inflect(copied, 'pair')} of {read:,} have the same text on both sides")
