@@ -14,6 +14,7 @@ from dvc.repo import Repo
 from convs2s.config.load import load_params
 from pipelines.stages import __main__ as runner
 from pipelines.stages import _inputs, snapshot
+from pipelines.stages._code import param_lines
 from pipelines.stages._inputs import guard
 from pipelines.stages._lifetime import MARK
 from tests.pipeline import WITH_ENSEMBLE, bare_repository
@@ -47,6 +48,21 @@ def _run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def edit(name: str, old: str, new: str) -> Callable[[], object]:
     return lambda: Path(name).write_text(Path(name).read_text().replace(old, new, 1))
+
+
+def test_a_model_to_start_from_counts_by_its_content_not_its_path(tmp_path: Path) -> None:
+    """Another model in the folder reruns the training. Only a stage that uses the model needs the folder."""
+    params, lines = load_params(), list[str]()
+    for folder, content in (("one", "a"), ("two", "a"), ("two", "b")):
+        (tmp_path / "models" / folder).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "models" / folder / "model.json").write_text(content)
+        train = params.train.model_copy(update={"start_from": folder})
+        starting = params.model_copy(update={"train": train})
+        [line] = param_lines(starting, ["train.start_from"], tmp_path / "models")
+        lines.append(line)
+        assert param_lines(starting, ["model"], tmp_path) == param_lines(params, ["model"])
+    assert lines[0] == lines[1] != lines[2]
+    assert param_lines(params, ["train.start_from"]) == ["param train.start_from null"]
 
 
 def test_the_snapshot_has_values_code_and_libraries_of_each_stage() -> None:
