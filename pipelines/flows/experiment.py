@@ -13,7 +13,7 @@ from dvc.config import Config
 from convs2s.config.params import Params
 from pipelines import shell
 from pipelines.flows.dvc_stage import DVC
-from pipelines.flows.workspace import IDENTITY, git, snapshot
+from pipelines.flows.workspace import IDENTITY, LINKED, git, snapshot
 from pipelines.repair import repair, write_local_config
 
 COPIES = Path(".dvc/tmp/flows")  # removed once their runs have succeeded; ignored by git, thanks to DVC
@@ -41,9 +41,9 @@ def copy_workspace(root: Path, name: str, text: str, params: Params) -> Path:
     git(folder, "read-tree", "--reset", "-u", snapshot(root))
     repair(folder)  # an earlier run may have been killed
     mine = Config(str(root / ".dvc"))  # reading it makes relative paths absolute
-    cache = mine.get("cache", {}).get("dir") or root / ".dvc" / "cache"
+    cache = {"type": LINKED, "dir": root / ".dvc" / "cache"} | mine.get("cache", {})
     remotes = {f'remote "{name}"': remote for name, remote in mine.get("remote", {}).items()}
-    settings = {"core": mine.get("core", {}), "cache": {"dir": cache}, **remotes}  # including credentials
+    settings = {"core": mine.get("core", {}), "cache": cache, **remotes}  # including credentials
     write_local_config(folder, settings)
     link_ignored_inputs(root, folder, params.download.folder)
     (folder / "params.yaml").write_text(text, encoding="utf-8")

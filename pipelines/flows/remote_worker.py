@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any
 
+from dvc.config import Config
 from prefect import flow
 from prefect.states import State
 from pydantic import Field
@@ -11,7 +12,8 @@ from convs2s.config.load import load_params
 from pipelines.flows.form import Positive, RunParams
 from pipelines.flows.graph import read_graph, restrict
 from pipelines.flows.run_stages import THREADS, StagesRun, claim
-from pipelines.flows.workspace import ROOT, git
+from pipelines.flows.workspace import LINKED, ROOT, git
+from pipelines.repair import write_local_config
 
 # Plain names only: git would also accept options, refspecs and programs.
 Name = Annotated[str, Field(pattern=r"^\w[\w@.-]*$")]
@@ -40,3 +42,5 @@ def check_out(root: Path, git_remote: str, branch: str, commit: str) -> None:
         )
     git(root, "fetch", "--quiet", git_remote, f"refs/heads/{branch}")
     git(root, "checkout", "--quiet", "--force", "--detach", commit)
+    if "type" not in Config(str(root / ".dvc")).get("cache", {}):
+        write_local_config(root, {"cache": {"type": LINKED}})

@@ -14,6 +14,7 @@ from pipelines import shell
 
 ROOT = Path(__file__).parents[2]
 HOME = ROOT / ".prefect"
+LINKED = "hardlink,copy"  # DVC's cache.type where nobody edits outputs: they are read-only links to its cache
 PASSWORD = HOME / "password"  # as Prefect's clients and pages take it: user:password
 IDENTITY = {
     f"GIT_{role}_{part}": value  # git on a worker machine may have no user configured

@@ -9,6 +9,7 @@ import contextlib
 import functools
 import os
 import re
+import stat
 import sys
 import threading
 from collections.abc import Iterable, Iterator
@@ -148,13 +149,15 @@ def walk(folder: Path) -> Iterator[Path]:
 def stamp(path: Path) -> Stamp | None:
     """Return times of modification and change in nanoseconds, and size; None if there is no such file.
 
-    Only the time of change shows that a file was moved away and back, or put back with its old time.
+    Only the time of change shows that a file was moved away and back, or put back with its old time. A file
+    linked to DVC's cache is read-only, and every further link to it changes that time: its inode must do.
     """
     try:
         found = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_ctime_ns, found.st_size
+    is_linked = found.st_mode == stat.S_IFREG | 0o444
+    return found.st_mtime_ns, found.st_ino if is_linked else found.st_ctime_ns, found.st_size
 
 
 def find_written(stamps: dict[Path, Stamp | None]) -> list[Path]:

@@ -60,7 +60,7 @@ def linked_data(folder: Path) -> None:
 
 
 def shared_cache(folder: Path) -> None:
-    """Run everything at once in two clones with the same cache.
+    """Run everything at once in two clones with the same cache, to which their outputs are links.
 
     One may fail or get too few outputs: DVC also reads, and removes, records that another is still writing.
     """
@@ -68,7 +68,7 @@ def shared_cache(folder: Path) -> None:
     other = repository.copy(folder, folder.with_name("other"))
     for clone in (folder, other):
         with (clone / ".dvc" / "config").open("a") as stream:
-            stream.write(f"[cache]\n dir = {folder.with_name('cache')}\n")
+            stream.write(f"[cache]\n dir = {folder.with_name('cache')}\n type = hardlink,copy\n")
     for process in [forked.start(clone) for clone in (folder, other)]:
         process.wait()
 

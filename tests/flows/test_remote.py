@@ -149,3 +149,13 @@ def test_an_edited_workers_clone_is_not_overwritten(clones: list[Path]) -> None:
     (worker / "dvc.lock").write_text("stages: {}")
     remote_worker.check_out(worker, "origin", "run/x", commit)
     assert load_params(worker / "params.yaml").train.dropout == 0.2
+
+
+def test_a_workers_outputs_are_links_unless_its_user_decides(clones: list[Path]) -> None:
+    """Nobody edits in its clone."""
+    repo, *workers = clones
+    commit = toy.run(repo, "git", "rev-parse", "HEAD")
+    toy.dvc(workers[1], "config", "--local", "cache.type", "symlink")
+    for worker, expected in zip(workers, ("hardlink,copy", "symlink"), strict=True):
+        remote_worker.check_out(worker, "origin", "main", commit)
+        assert toy.dvc(worker, "config", "cache.type") == expected

@@ -79,6 +79,34 @@ def test_a_copy_reaches_the_same_texts_and_remotes(repo: Path, tmp_path: Path) -
     assert "access_key_id = me" in (copy / ".dvc" / "config.local").read_text()
 
 
+def test_copies_cost_no_disk_and_cannot_spoil_the_cache(repo: Path) -> None:
+    """Their outputs are read-only links to it; the workspace, where people edit, has files of its own."""
+    toy.dvc(repo, "repro")
+    copies = [copy_of(repo, name, {"train.dropout": 0.3}) for name in ("one", "two")]
+    for copy in copies:
+        toy.dvc(copy, "repro")
+    one, two = ([copy / "data" / name / "content" for name in ("raw", "trained/1")] for copy in copies)
+    assert [path.stat().st_ino for path in one] == [path.stat().st_ino for path in two]
+    assert {path.stat().st_mode & 0o777 for path in one} == {0o444}
+    before = one[1].read_text()
+    one[1].rename(one[1].with_name("old"))  # as an editor saves
+    one[1].write_text("edited")
+    toy.set_params(copies[0], {"train.dropout": 0.4})
+    toy.dvc(copies[0], "repro")  # this replaces all that data/trained has
+    assert "dropout-0.4" in one[1].read_text() and before == two[1].read_text()
+    mine = repo / "data/raw/content"
+    mine.write_text("edited, in place")
+    toy.dvc(repo, "checkout", "--force")
+    assert mine.read_text() == one[0].read_text() != "edited, in place"
+    toy.dvc(repo, "config", "--local", "cache.type", "hardlink,copy")
+    toy.dvc(repo, "checkout", "--relink")
+    assert mine.stat().st_ino == one[0].stat().st_ino
+    toy.dvc(repo, "config", "--local", "cache.type", "copy")
+    third = copy_of(repo, "three", {})
+    toy.dvc(third, "repro", "download")
+    assert (third / "data/raw/content").stat().st_nlink == 1
+
+
 def test_names_are_readable_and_distinct() -> None:
     """Experiment names are git references."""
     names = [experiment.name_of(o, "tree") for o in ({"train.dropout": 0.1}, {"train.dropout": 0.2}, {})]

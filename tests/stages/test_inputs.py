@@ -38,10 +38,12 @@ def _run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "pipelines/stages/__main__.py": "",
         "pipelines/stages/filter.py": STAGE,
         f"{TEXTS}/source.txt": "a b\n",
+        f"{TEXTS}/linked.txt": "a b\n",
         "data/tokenized/valid/source.txt": "c\n",
     }.items():
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(content)
+    Path(TEXTS, "linked.txt").chmod(0o444)  # as DVC links to its cache
     monkeypatch.setattr(snapshot, "PARAMS", TABLE)
     snapshot.run(Path("params.yaml"), Path("convs2s"), Path("pipelines/stages"), SNAPSHOT.parent)
 
@@ -117,11 +119,20 @@ def move_back(name: str) -> None:
     kept.rename(path)
 
 
+def replace(name: str) -> None:
+    """Put another file of the same size, times and mode in the place of one."""
+    path, other = Path(name), Path("other")
+    shutil.copy(path, other)
+    shutil.copystat(path, other)
+    other.replace(path)
+
+
 CHANGES: dict[str, tuple[str, Callable[[], object]]] = {
     "code": ("convs2s/words.py", edit("convs2s/words.py", "1", "2")),
     "code, moved back": ("convs2s/words.py", lambda: move_back("convs2s/words.py")),
     "an input": (f"{TEXTS}/source.txt", edit(f"{TEXTS}/source.txt", "a", "b")),
     "an input, touched": (f"{TEXTS}/source.txt", lambda: os.utime(f"{TEXTS}/source.txt", (0, 0))),
+    "a linked input, replaced": (f"{TEXTS}, {TEXTS}/linked.txt", lambda: replace(f"{TEXTS}/linked.txt")),
     "an input, gone": (f"{TEXTS}, {TEXTS}/source.txt", Path(f"{TEXTS}/source.txt").unlink),
     "a new input": (TEXTS, lambda: Path(f"{TEXTS}/target.txt").touch()),
     "the digests": ("data/snapshot/filter.txt", lambda: move_back("data/snapshot/filter.txt")),
@@ -138,6 +149,13 @@ def test_a_change_while_a_stage_runs_is_an_error_at_its_end(change: str) -> None
         guard("filter", "filter", SNAPSHOT),
     ):
         act()
+
+
+def test_another_clone_may_link_the_same_file_of_the_cache() -> None:
+    """A row of a sweep would otherwise end the stages of the others; DVC also sets the mode again."""
+    with guard("filter", "filter", SNAPSHOT):
+        Path("another-clone").hardlink_to(f"{TEXTS}/linked.txt")
+        Path("another-clone").chmod(0o444)
 
 
 def test_a_change_may_be_the_reason_for_an_error_of_the_stage() -> None:
