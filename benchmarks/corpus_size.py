@@ -107,9 +107,9 @@ def train_and_score(params: Params, variant: Variant, data: Path, out: Path) -> 
     chosen = np.random.default_rng(1).permutation(len(pairs))[: variant.pairs]
     write_folder(out / "part", [pairs[index] for index in chosen])
     languages = (params.download.source_language, params.download.target_language)
-    filter.run(
-        params.filter, languages, data / "raw", out / "part", data / "tokenized/valid", out / "filtered"
-    )
+    write_folder(out / "none", [])
+    folders = data / "raw", out / "part", out / "none", data / "tokenized/valid", out / "filtered"
+    filter.run(params.filter, languages, True, None, *folders)
     vocabulary.run(params.vocabulary, None, out / "filtered/train", out / "vocabulary")
     for split in ("train", "valid"):
         encode.run(out / "vocabulary", out / "filtered" / split, out / "encoded" / split)

@@ -46,6 +46,7 @@ STAGES = {
     "filter": {
         "raw": "data/raw",
         "train": "data/tokenized/train",
+        "augmented": "data/tokenized/augmented",
         "valid": "data/tokenized/valid",
         "out": "data/filtered",
     },
@@ -141,6 +142,7 @@ def measure_all(folder: Path, pairs: int, params: Path, last: str) -> Iterator[t
     content["filter"]["max_overlap"] = None  # samples of the same sentences overlap
     write_json(folder / "params.yaml", content)
     write_folder(folder / "data/raw/train", sample(pairs, seed=1))
+    write_folder(folder / "data/tokenized/augmented", [])
     for split in ("tokenized/valid", "raw/valid", "raw/development", "raw/test"):
         write_folder(folder / "data" / split, sample(VALID_PAIRS, seed=2))
     for stage, paths in STAGES.items():

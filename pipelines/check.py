@@ -15,7 +15,7 @@ from pathlib import Path
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
 from convs2s.messages import report_errors
-from convs2s.package.start import check_start
+from convs2s.package.start import check_models
 from convs2s.text.languages import find_faults
 from pipelines import shell
 from pipelines.meanings import meanings
@@ -26,11 +26,11 @@ SHARE = "To share these texts, as docs/own-data.md describes:"
 
 
 def check_folders(params: Params, path: Path) -> None:
-    """Check that local texts exist beside the file, and that training can start from the model named, if any.
+    """Check that local texts exist beside the file, and that models named there fit.
 
     Raises:
         FileNotFoundError: if a folder is missing.
-        ValueError: as `check_start`.
+        ValueError: as `check_models`.
     """
     folder = path.parent / params.download.folder
     for tracked in [folder.with_name(f"{folder.name}.dvc"), *folder.glob("*.dvc")]:
@@ -44,8 +44,7 @@ def check_folders(params: Params, path: Path) -> None:
             f"{path}: download.folder: expected the folder with your texts, or data/own without any, found "
             f"{params.download.folder}, which is not a folder."
         )
-    if params.train.start_from is not None:
-        check_start(path.parent / params.train.start_from, params)
+    check_models(params, path.parent)
 
 
 def find_suspicious(params: Params) -> Iterator[str]:

@@ -50,13 +50,15 @@ EDITS: dict[str, tuple[dict[str, object], set[str]]] = {
     "tune.alphas": ({"tune.alphas": [0.5, 1.0]}, {"tune@1"}),
     "replace.enabled": ({"replace.enabled": True}, {"align", "replace@1"}),
     "the test set": ({"download.test": [{"kind": "sacrebleu", "name": "wmt14"}]}, {"download@test"}),
-    "decoding code": ({"convs2s/decode/beam_search.py": "EDITED = 1\n"}, {"tune@1"}),
-    "the detokenizer": ({"convs2s/text/words/tokenization.py": "EDITED = 1\n"}, {"truecase"}),
+    "decoding code": ({"convs2s/decode/beam_search.py": "EDITED = 1\n"}, {"augment", "tune@1"}),
+    "the detokenizer": ({"convs2s/text/words/tokenization.py": "EDITED = 1\n"}, {"augment", "truecase"}),
     "a docstring": ({"convs2s/model/seq2seq.py": '"""Edited."""\n# Edited.\n'}, set()),
     "README.md": ({"README.md": "edited\n"}, set()),
     "evaluate.examples": ({"evaluate.examples": 9}, {"evaluate"}),
     "train.checkpoint_updates": ({"train.checkpoint_updates": 12345}, set()),
     "train.start_from": ({"train.start_from": "start/package"}, {"truecase"}),
+    "augment.models": ({"augment.models": ["start/package"]}, {"augment"}),
+    "augment.tag": ({"augment.tag": "<bt>"}, {"filter"}),
     "train.tensorboard": ({"train.tensorboard": True}, set()),
 }
 

@@ -126,7 +126,7 @@ def test_only_the_lines_of_overrides_change() -> None:
     [
         ("train.droput", r"(?s)invalid overrides: .*train\.droput: unknown key.*did you mean dropout"),
         ("trian.dropout", r"has no trian\.dropout; did you mean train\?"),
-        ("droput", r"(?s)droput: unknown key.*known here: align, download"),
+        ("droput", r"(?s)droput: unknown key.*known here: align, augment, download"),
         ("download.train.7.kind", r"has no download\.train\.7\.kind; did you mean download\.train\?"),
         ("download.train.0.colums", r"download\.train\.0\.colums: unknown key.*did you mean columns"),
         ("train.selection.common", r"has no train\.selection\.common; did you mean train\.selection\?"),

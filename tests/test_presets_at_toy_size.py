@@ -15,7 +15,7 @@ from convs2s.config.params import Params
 from convs2s.text.corpus.files import read_folder
 from convs2s.text.sources.split import Split
 from pipelines.preset import list_presets
-from pipelines.stages import download, encode, filter, tokenize, truecase, vocabulary
+from pipelines.stages import augment, download, encode, filter, tokenize, truecase, vocabulary
 from tests.corpus import pairs
 from tests.preset_servers import PAIRS, make_all, redirect
 from tests.presets import params_of
@@ -82,6 +82,8 @@ def toy(preset: str | Any, played: Site, folder: Path, seeds: Sequence[int] = SE
     content["model"] |= TINY | {"attention": [True, True]}
     content["train"] |= {"seeds": list(seeds), "max_epochs": 1, "workers": 1, "precision": "float32"}
     content["train"] |= {"batch_sentences": 16, "max_tokens": 1000}
+    content["train"]["start_from"] = None
+    content["augment"] |= {"models": [], "text": [], "keep": True}
     content["translate"] |= {"max_length_extra": 15, "max_length_ratio": 0.0}
     for section in ("train", "translate"):
         if content[section]["selection"]:  # fewer than the vocabulary has: selecting all would test nothing
@@ -96,14 +98,18 @@ def prepare(params: Params, data: Path) -> None:
     for split in get_args(Split):
         download.run(params.download, split, data / "downloads", data / "raw" / split)
     truecase.run(params.tokenize, languages, None, data / "raw/train", data / "truecasers")
-    for split in ("train", "valid", "development"):
+    augment.run([], [], data / "raw/train", data / "raw/augmented")
+    for split in ("train", "augmented", "valid", "development"):
         folders = data / "truecasers", data / "raw" / split, data / "tokenized" / split
         tokenize.run(params.tokenize, languages, *folders)
     filter.run(
         params.filter,
         languages,
+        True,
+        None,
         data / "raw",
         data / "tokenized/train",
+        data / "tokenized/augmented",
         data / "tokenized/valid",
         data / "filtered",
     )

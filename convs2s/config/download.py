@@ -10,9 +10,11 @@ from convs2s.config.section import Count, Positive, Section
 LANGUAGE = r"^[a-z]{2,3}$"
 SHA256 = r"^[0-9a-f]{64}$"
 CHECKSUM = r"^([0-9a-f]{64}|[0-9a-f]{32})$"
+WORD = r"^[!-~]+$"
 PATTERNS = {
     LANGUAGE: "a code of two or three lowercase letters, such as en",
     SHA256: "64 digits 0 to 9 and a to f, as sha256sum prints them",
+    WORD: "ASCII characters without spaces",
     CHECKSUM: "64 digits 0 to 9 and a to f, as sha256sum prints them, or 32, as md5sum does",
 }
 """The regular expressions of texts in params.yaml, in words for messages."""

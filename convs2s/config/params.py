@@ -5,6 +5,7 @@ from typing import Self
 from pydantic import model_validator
 
 from convs2s.config.align import AlignParams
+from convs2s.config.augment import AugmentParams
 from convs2s.config.download import DownloadParams
 from convs2s.config.evaluate import EvaluateParams
 from convs2s.config.filter import FilterParams
@@ -23,6 +24,7 @@ class Params(Section):
     """All of params.yaml."""
 
     download: DownloadParams
+    augment: AugmentParams
     tokenize: TokenizeParams
     filter: FilterParams
     vocabulary: VocabularyParams
@@ -71,6 +73,19 @@ class Params(Section):
             raise ValueError(
                 "train.seeds: expected two or more for evaluate.ensembles, or [] there, found "
                 f"{self.train.seeds}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _text_can_be_translated(self) -> Self:
+        if self.augment.models and self.filter.valid_every is not None:
+            raise ValueError(
+                "filter.valid_every: expected null, and pairs in download.valid, with augment.models, as "
+                f"translated pairs are not for validation, found {self.filter.valid_every}"
+            )
+        if self.augment.models and self.tokenize.corpus == "tokenized":
+            raise ValueError(
+                "tokenize.corpus: expected raw with augment.models, which write raw text, found tokenized"
             )
         return self
 

@@ -1,8 +1,9 @@
 """What every section of params.yaml shares: frozen, strictly typed, no unknown keys."""
 
+from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 COUNTABLE = 10**12
 """No real corpus, seed or number of updates is larger; anything larger is a typo or an attack."""
@@ -10,6 +11,20 @@ COUNTABLE = 10**12
 Count = Annotated[int, Field(ge=0, le=COUNTABLE)]
 Positive = Annotated[int, Field(ge=1, le=COUNTABLE)]
 Share = Annotated[float, Field(ge=0, lt=1)]
+
+
+def refuse_output(folder: str) -> str:
+    """Reject a model folder that a stage writes."""
+    if Path(folder).parts[:2] in (("data", "models"), ("data", "trained")):
+        raise ValueError(
+            "expected a folder that no stage writes, or each run would start from the last, found "
+            f"{folder}. Copy it: cp -r {folder} data/start"
+        )
+    return folder
+
+
+ModelFolder = Annotated[str, AfterValidator(refuse_output)]
+"""A model folder, trained or imported, as an input; relative to the repository root."""
 
 
 class Section(BaseModel):

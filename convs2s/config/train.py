@@ -1,11 +1,10 @@
 """Section train: optimization (§4.2)."""
 
-from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from convs2s.config.section import Count, Positive, Section, Share
+from convs2s.config.section import Count, ModelFolder, Positive, Section, Share
 from convs2s.config.vocabulary import SelectionParams
 
 
@@ -14,7 +13,7 @@ class TrainParams(Section):
 
     seeds: Annotated[list[Count], Field(min_length=1)]
     """One training run, and one DVC stage, per seed; evaluate.ensembles adds an ensemble of their models."""
-    start_from: str | None
+    start_from: ModelFolder | None
     """Model folder, trained or imported, whose weights and vocabulary training starts from; null: random
     weights."""
     dropout: Share
@@ -98,11 +97,6 @@ class TrainParams(Section):
         if self.average > self.max_epochs:
             raise ValueError(
                 f"expected average of at most max_epochs, {self.max_epochs}, found {self.average}"
-            )
-        if self.start_from and Path(self.start_from).parts[:2] in (("data", "models"), ("data", "trained")):
-            raise ValueError(
-                "start_from: expected a folder that no stage writes, or each run would start from the last, "
-                f"found {self.start_from}. Copy it: cp -r {self.start_from} data/start"
             )
         if (self.nodes > 1) != (self.rendezvous is not None):
             raise ValueError(

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from convs2s.config.params import Params
 from convs2s.model.description import DESCRIPTION
@@ -193,14 +194,31 @@ def digests(project: Mapping[str, Module]) -> dict[str, list[str]]:
     return found
 
 
+def files_of(params: Params) -> dict[str, list[Path]]:
+    """Return the files that keys of params.yaml name outside of download; a model.json for a model folder.
+
+    The model.json has a digest of each file of the model.
+    """
+    start, models = params.train.start_from, params.augment.models
+    return {
+        "train.start_from": [Path(start, DESCRIPTION)] if start is not None else [],
+        "augment.models": [Path(folder, DESCRIPTION) for folder in models],
+        "augment.text": [*map(Path, params.augment.text)],
+    }
+
+
+def digest_file(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
 def param_lines(params: Params, keys: Sequence[str], root: Path = Path()) -> list[str]:
     """Return a line `param KEY VALUE` for each of these keys, with its value as JSON.
 
-    The value of train.start_from is a digest of that model's content: its model.json has one of each file.
+    The value of a key that names files is a list of digests of their content.
     """
-    values = params.model_dump(mode="json")
-    if "train.start_from" in keys and params.train.start_from is not None:
-        content = (root / params.train.start_from / DESCRIPTION).read_bytes()
-        values["train"]["start_from"] = hashlib.sha256(content).hexdigest()
-    found = {key: functools.reduce(operator.getitem, key.split("."), values) for key in keys}
+    values, files = params.model_dump(mode="json"), files_of(params)
+    found: dict[str, Any] = {key: functools.reduce(operator.getitem, key.split("."), values) for key in keys}
+    found |= {key: [digest_file(root / path) for path in files[key]] for key in keys if files.get(key)}
     return [f"param {key} {json.dumps(value, ensure_ascii=False)}" for key, value in found.items()]

@@ -22,7 +22,7 @@ from ruamel.yaml import YAML
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
 from convs2s.text.corpus.files import read_lines
-from pipelines.stages._code import Module, param_lines
+from pipelines.stages._code import Module, files_of, param_lines
 
 SECONDS = 1.0  # between looks at the files
 PARAMS = Path("params.yaml")
@@ -52,8 +52,10 @@ def guard(stage: str, item: str | None, snapshot: Path) -> Iterator[Params]:
     """
     values = snapshot.with_name("params.yaml")
     lines, params = list(read_lines(snapshot)), load_params(values)
-    # The stamps of code are taken before it is checked and imported.
-    stamps = stamps_of(path_of(line.split(" ")[2]) for line in lines if line.startswith("code "))
+    # These stamps are taken before code is checked and imported, and other files are checked.
+    code = [path_of(line.split(" ")[2]) for line in lines if line.startswith("code ")]
+    named = [path for line in lines for path in files_of(params).get(line.split(" ")[1], ())]
+    stamps = stamps_of([*code, *named])
     check_snapshot(lines, params, snapshot.with_name("digests.txt"))
     stamps |= stamps_of([values, *dependencies(item, params)] if item else [])
     watched, over = stamps | stamps_of([PARAMS]), threading.Event()

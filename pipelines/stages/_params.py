@@ -26,9 +26,10 @@ PARAMS: dict[str, tuple[str, ...]] = {
         "test": ("download.test",),
     }.items()
 } | {
+    "augment": ("augment.models", "augment.text"),
     "truecase": (*WORDS, "train.start_from"),
     "tokenize": WORDS,
-    "filter": (*LANGUAGES, "filter"),
+    "filter": (*LANGUAGES, "filter", "augment.tag", "augment.keep"),
     "vocabulary": ("vocabulary", "train.start_from"),
     "encode": (),
     "align": ("align.backend", "align.iterations", "replace.enabled"),

@@ -1,11 +1,15 @@
 """Stage filter: tokenized pairs -> the training pairs to keep, and the validation pairs."""
 
 import sys
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
+from typing import Annotated
 
 from convs2s.config.filter import FilterParams
 from convs2s.text.corpus.files import atomic_path, read_folder, write_json
 from convs2s.text.corpus.filter import (
+    Pair,
     PairFilter,
     characters_per_character,
     repeats,
@@ -18,8 +22,21 @@ from convs2s.text.languages import find_faults
 from pipelines.stages.values import Languages
 
 
-def run(params: FilterParams, languages: Languages, raw: Path, train: Path, valid: Path, out: Path) -> None:
+def run(
+    params: FilterParams,
+    languages: Languages,
+    keep: Annotated[bool, "augment.keep"],
+    tag: Annotated[str | None, "augment.tag"],
+    raw: Path,
+    train: Path,
+    augmented: Path,
+    valid: Path,
+    out: Path,
+) -> None:
     """Read train/ and valid/; write the pairs kept to out/{train,valid}, and a report on those removed.
+
+    The training pairs are those of train/, if `keep`, then those of augmented/. Of the latter, the source
+    gets `tag` as its first word, which the rules do not count.
 
     Counts are in out/report.json, out/rules.csv and out/lengths.csv; a few of the pairs that each rule
     removed are in out/removed.json. Validation pairs are every `valid_every`-th kept pair, or, if that is
@@ -37,14 +54,21 @@ def run(params: FilterParams, languages: Languages, raw: Path, train: Path, vali
     for warning in found["warnings"]:
         print(f"filter: warning: {warning}", file=sys.stderr)
     require_new(found["overlap"], params.max_overlap)
-    repeated = repeats(read_folder(train)) if params.drop_repeats else None
+    folders = [train, augmented] if keep else [augmented]
+    repeated = repeats(chain(*map(read_folder, folders))) if params.drop_repeats else None
     in_characters = params.max_ratio is not None and params.ratio_of == "characters"
-    usual = characters_per_character(read_folder(train)) if in_characters else None
+    usual = characters_per_character(chain(*map(read_folder, folders))) if in_characters else None
     rules = PairFilter(params.max_words, params.max_ratio, params.drop_empty, repeated, usual)
-    pairs = with_progress(read_folder(train), "filter", "lines")
+
+    def kept() -> Iterator[Pair]:
+        for folder in folders:
+            for source, target in rules.keep(read_folder(folder)):
+                yield f"{tag} {source}" if tag and folder == augmented else source, target
+
     with atomic_path(out) as temporary:
         temporary.mkdir()
-        splits = write_splits(temporary, rules.keep(pairs), read_folder(valid), params.valid_every)
+        pairs = with_progress(kept(), "filter", "pairs")
+        splits = write_splits(temporary, pairs, read_folder(valid), params.valid_every)
         rules.require_some(train)
         require_validation(splits, params.valid_every)
         write_json(temporary / "report.json", rules.report() | splits | found)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from convs2s.config.load import load_params, parse_params, read_text
 from convs2s.config.params import Params
-from convs2s.package.start import check_start
+from convs2s.package.start import check_models
 from convs2s.text.corpus.files import atomic_path, read_lines, write_lines
 from pipelines.stages._code import Module, digests, param_lines, read_project
 from pipelines.stages._params import PARAMS, module_of
@@ -32,12 +32,11 @@ def run(params: Path, library: Path, stages: Path, out: Path) -> None:
 
     Raises:
         ValueError: if params.yaml is invalid.
-        FileNotFoundError, ValueError: as `check_start`, if training starts from a model.
+        FileNotFoundError, ValueError: as `check_models`.
     """
     text, project = read_text(params), read_project([library, stages])
     values = parse_params(text, str(params))
-    if values.train.start_from is not None:
-        check_start(Path(values.train.start_from), values)
+    check_models(values)
     content = contents(values, project)
     code = {line.split(" ")[2] for lines in content.values() for line in lines if line.startswith("code ")}
     with atomic_path(out) as temporary:

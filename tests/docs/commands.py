@@ -27,8 +27,8 @@ from tests.docs.pages import ROOT
 
 PLACEHOLDERS = {"NAME", "..."}
 SYSTEM = {
-    "cd", "cp", "curl", "docker", "echo", "export", "git", "hf", "iconv", "install", "mkdir", "rm",
-    "sacrebleu", "sbatch", "scp", "source", "ssh", "systemctl", "tensorboard",
+    "awk", "cd", "cp", "curl", "cut", "docker", "echo", "export", "git", "grep", "hf", "iconv", "install",
+    "mkdir", "rm", "sacrebleu", "sbatch", "scp", "source", "ssh", "systemctl", "tensorboard", "xz",
 }  # fmt: skip
 WRAPPERS = {"sudo": 1, "taskset": 3}
 """Programs that start another, and the number of words before its name."""
@@ -55,9 +55,11 @@ def check_param(name: str) -> None:
     for part in name.split("."):
         if place is None:
             return
-        if not isinstance(place, dict) or part not in place:
+        known = dict(enumerate(place)) if isinstance(place, list) else place
+        key = int(part) if part.isdigit() else part
+        if not isinstance(known, dict) or key not in known:
             raise Wrong(f"params.yaml has no {name}")
-        place = place[part]
+        place = known[key]
 
 
 def check_assignments(text: str) -> None:

@@ -45,12 +45,13 @@ def make_run(folder: Path, changes: Mapping[str, Any], hypotheses: Mapping[str, 
     for seed in seeds:
         write_training(data, seed)
     write_folder(data / "tokenized" / "train", TRAIN)
-    write_folder(data / "tokenized" / "valid", [])
+    for name in ("augmented", "valid"):
+        write_folder(data / "tokenized" / name, [])
     for split, pairs in {"train": TRAIN, "valid": [], "development": []}.items():
         write_folder(data / "raw" / split, pairs)
     limits = params.filter.model_copy(update={"valid_every": 2})
-    folders = (data / name for name in ("raw", "tokenized/train", "tokenized/valid", "filtered"))
-    filter_stage.run(limits, ("en", "xf"), *folders)
+    names = ("raw", "tokenized/train", "tokenized/augmented", "tokenized/valid", "filtered")
+    filter_stage.run(limits, ("en", "xf"), True, None, *(data / name for name in names))
     return folder
 
 

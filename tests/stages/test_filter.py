@@ -1,6 +1,7 @@
 """Stage filter."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from unittest import mock
 
@@ -22,15 +23,23 @@ NO_LIMITS = {
 }  # fmt: skip
 
 
-def run(folder: Path, train: list[Pair] = TRAIN, **changes: object) -> Path:
+def run(
+    folder: Path,
+    train: list[Pair] = TRAIN,
+    augmented: Sequence[Pair] = (),
+    keep: bool = True,
+    tag: str | None = None,
+    **changes: object,
+) -> Path:
     """Run the stage with these changes to its values; return its output."""
     write_folder(folder / "train", train)
+    write_folder(folder / "augmented", augmented)
     write_folder(folder / "valid", [("given", "gegeben")])
     for split, pairs in {"train": train, "valid": [], "development": [], "test": TEST}.items():
         write_folder(folder / "raw" / split, pairs)
     params = FilterParams.model_validate(NO_LIMITS | {"max_words": 175, "max_ratio": 1.5} | changes)
-    folders = (folder / name for name in ("raw", "train", "valid", "out"))
-    filter_stage.run(params, ("en", "xf"), *folders)
+    folders = (folder / name for name in ("raw", "train", "augmented", "valid", "out"))
+    filter_stage.run(params, ("en", "xf"), keep, tag, *folders)
     return folder / "out"
 
 
@@ -57,6 +66,20 @@ def test_kept_pairs_are_split_and_counted(tmp_path: Path) -> None:
     out = run(tmp_path)
     assert len(list(read_folder(out / "train"))) == 4
     assert list(read_folder(out / "valid")) == [("given", "gegeben")]
+
+
+def test_translated_pairs_are_filtered_like_others_and_tagged(tmp_path: Path) -> None:
+    """The tag is no word: with it, "a b" would be too long a source for "c". Without `keep`, they are all."""
+    augmented = [("a b", "c d"), ("k l", "m"), ("n", "o"), ("p", "")]
+    out = run(tmp_path, TRAIN[:1], augmented, tag="<bt>", max_ratio=2.0)
+    assert list(read_folder(out / "train")) == [
+        ("a b", "c d"), ("<bt> a b", "c d"), ("<bt> k l", "m"), ("<bt> n", "o"),
+    ]  # fmt: skip
+    assert json.loads((out / "report.json").read_text())["removed"]["empty_side"] == 1
+    out = run(tmp_path, TRAIN, augmented, keep=False, drop_repeats=True)
+    assert list(read_folder(out / "train")) == [("a b", "c d"), ("n", "o")]
+    out = run(tmp_path, TRAIN[:1], augmented, drop_repeats=True)
+    assert list(read_folder(out / "train")) == [("a b", "c d"), ("n", "o")]
 
 
 def test_of_the_output_only_the_report_depends_on_the_test_set(tmp_path: Path) -> None:
@@ -112,4 +135,4 @@ def test_too_few_pairs_leave_no_output(tmp_path: Path, train: list[Pair], messag
     """An empty split would fail much later, in training."""
     with pytest.raises(ValueError, match=message):
         run(tmp_path, train, valid_every=5)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["raw", "train", "valid"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["augmented", "raw", "train", "valid"]

@@ -47,22 +47,29 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> mock.Mock:
 
 def test_a_stage_gets_its_section_by_class_and_its_paths_by_name(stage: mock.Mock) -> None:
     """So their order does not matter. An argument may contain the seed, also of a stage that takes none."""
-    command = "filter --seed 3 --out {other} --valid {seed} --train a/{seed}/b --raw r"
+    command = "filter --seed 3 --out {other} --valid {seed} --train a/{seed}/b --raw r --augmented g"
     runner.main(command.split())
     given = dict(stage.call_args.kwargs)
     assert (given.pop("params").max_words, given.pop("languages")) == (175, ("en", "de"))
-    paths = {"raw": "r", "train": "a/3/b", "valid": "3", "out": "{other}"}
+    assert (given.pop("keep"), given.pop("tag")) == (True, None)
+    paths = {"raw": "r", "augmented": "g", "train": "a/3/b", "valid": "3", "out": "{other}"}
     assert given == {name: Path(path) for name, path in paths.items()}
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("filter --raw r --train a --out c", "the following arguments are required: --valid"),
-        ("filter --raw r --train a --val b --out c", "the following arguments are required: --valid"),
+        ("filter --raw r --augmented g --train a --out c", "the following arguments are required: --valid"),
+        (
+            "filter --raw r --augmented g --train a --val b --out c",
+            "the following arguments are required: --valid",
+        ),
         ("filtre", "invalid choice: 'filtre' (choose from"),
         ("download --split dev --downloads a --out b", "argument --split: invalid choice: 'dev'"),
-        ("filter --train {seed} --seed ../.. --valid b --out c", "--seed: invalid int value: '../..'"),
+        (
+            "filter --train {seed} --augmented g --seed ../.. --valid b --out c",
+            "--seed: invalid int value: '../..'",
+        ),
     ],
 )
 def test_a_mistake_in_a_command_is_an_error(
@@ -89,7 +96,9 @@ def test_an_error_is_one_message(
     """Its advice is that of the stage."""
     stage.side_effect = error
     with pytest.raises(SystemExit) as ended:
-        runner.main(["filter", "--raw", "r", "--train", "a", "--valid", "b", "--out", "c"])
+        runner.main(
+            ["filter", "--raw", "r", "--augmented", "g", "--train", "a", "--valid", "b", "--out", "c"]
+        )
     assert ended.value.code == status
     assert capsys.readouterr().err.startswith(message)
 

@@ -1,0 +1,155 @@
+"""Stage augment: which text is translated, in which direction, and what is wrong with a text."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+import convs2s
+from convs2s.config.params import Params
+from convs2s.model.description import seal
+from convs2s.package import augmentation
+from convs2s.package.start import check_models
+from convs2s.text.corpus.files import read_folder, write_folder
+from pipelines.stages import augment
+from tests.package.small_package import edit_settings, write_small_package
+from tests.presets import change_preset
+
+LINES = [
+    "ein Haus .",
+    "",
+    "noch eins und noch eins .",
+    " \t",
+    "\ufeffder Hund , die Maus , ein Hund .",
+    "Maus",
+]
+SENTENCES = ["ein Haus .", "noch eins und noch eins .", "der Hund , die Maus , ein Hund .", "Maus"]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a model folder that is from en to de."""
+    return write_small_package(tmp_path_factory.mktemp("model"), phase=1.0)
+
+
+def run(folder: Path, models: list[Path], text: list[Path]) -> list[tuple[str, str]]:
+    """Run the stage with LINES as the training source; return what it writes."""
+    write_folder(folder / "raw", [(line, "x") for line in LINES])
+    augment.run([str(path) for path in models], [str(path) for path in text], folder / "raw", folder / "out")
+    return list(read_folder(folder / "out"))
+
+
+def test_the_training_source_is_translated(
+    tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blank lines are left out. A chunk of any size gives what the translator gives for all at once."""
+    expected = convs2s.load(model, "cpu").translate(SENTENCES)
+    assert len(set(expected)) == len(SENTENCES)  # the small model's differ in length only
+    for batches in (64, 1):
+        monkeypatch.setattr(augmentation, "CHUNK_BATCHES", batches)
+        assert run(tmp_path, [model], []) == list(zip(SENTENCES, expected, strict=True))
+
+
+def test_text_is_translated_back(tmp_path: Path, model: Path) -> None:
+    """It is the target of the pairs; several files follow each other, and may be compressed."""
+    (tmp_path / "one.txt").write_text("\n".join(SENTENCES[:2]), encoding="utf-8")
+    (tmp_path / "other.txt.gz").write_bytes(gzip.compress("\n".join(SENTENCES[2:]).encode()))
+    sources = convs2s.load(model, "cpu").translate(SENTENCES)
+    pairs = run(tmp_path, [model], [tmp_path / "one.txt", tmp_path / "other.txt.gz"])
+    assert pairs == list(zip(sources, SENTENCES, strict=True))
+
+
+def test_several_models_translate_together(tmp_path: Path, model: Path) -> None:
+    """As an ensemble."""
+    other = write_small_package(tmp_path / "other", phase=2.0)
+    together = convs2s.load([model, other], "cpu").translate(SENTENCES)
+    assert together != convs2s.load(model, "cpu").translate(SENTENCES)
+    assert [target for _, target in run(tmp_path, [model, other], [])] == together
+
+
+def test_without_models_there_are_no_pairs(tmp_path: Path) -> None:
+    """The files exist, for the stages that follow."""
+    assert run(tmp_path, [], []) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", r"text\.txt: expected sentences to translate, found none"),
+        (b" \n\n", r"expected sentences to translate, found none"),
+        ("schön\n".encode("latin-1"), r"text\.txt, line 1: byte 3 is 0xf6, which is not UTF-8"),
+        (b"gut\n" * 9 + "schön\n".encode("latin-1"), r"line 10: byte 3 is 0xf6, which is not UTF-8"),
+    ],
+)
+def test_a_fault_of_the_text_is_found_before_anything_is_translated(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
+    """At its end it would cost hours; the model here does not even exist. Nothing is written."""
+    (tmp_path / "text.txt").write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        run(tmp_path, [tmp_path / "nowhere"], [tmp_path / "text.txt"])
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_interrupted_stage_writes_nothing_and_then_the_same(
+    tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It starts over: half a corpus would look like a whole one."""
+    expected = run(tmp_path / "undisturbed", [model], [])
+    monkeypatch.setattr(augmentation, "CHUNK_BATCHES", 1)
+    single = edit_settings(
+        write_small_package(tmp_path, phase=1.0), "translate.json", "translate", batch_sentences=1
+    )
+    done = []
+
+    def interrupt(self: object, count: int) -> None:
+        done.append(count)
+        if len(done) == 3:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("convs2s.watch.progress_bar.ProgressBar.advance", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            run(tmp_path, [single], [])
+    assert not (tmp_path / "out").exists()
+    assert run(tmp_path, [single], []) == expected
+
+
+@pytest.mark.parametrize(
+    ("models", "text", "error", "message"),
+    [
+        (["package"], [], None, ""),
+        (["reverse"], ["text.txt"], None, ""),
+        (["package"], ["text.txt"], ValueError, r"from de to en, .* found .*package, which is from en to de"),
+        (["reverse"], [], ValueError, r"from en to de, .* found .*reverse, which is from de to en"),
+        (["nowhere"], [], FileNotFoundError, r"augment\.models: expected a model folder, .*nowhere, which"),
+        (["package", "reverse"], [], ValueError, r"from en to de, .* found .*reverse"),
+        (["package", "other"], [], ValueError, r"tokenizer\.json differ\. Expected members of an ensemble"),
+        (["reverse"], ["none.txt"], FileNotFoundError, r"augment\.text: expected a file .*none\.txt"),
+    ],
+)
+def test_models_and_text_are_checked_before_anything_runs(
+    tmp_path: Path, models: list[str], text: list[str], error: type[Exception] | None, message: str
+) -> None:
+    """A model of the wrong direction would translate German as English without an error."""
+    write_small_package(tmp_path)
+    reverse = write_small_package(tmp_path / "elsewhere").rename(tmp_path / "reverse")
+    other = write_small_package(tmp_path / "elsewhere").rename(tmp_path / "other")
+    swap_languages(reverse)
+    edit_settings(other, "tokenizer.json", "tokenize", lowercase=True)
+    (tmp_path / "text.txt").write_text("ein Haus\n")
+    values = {"augment.models": models, "augment.text": text}
+    params = Params.model_validate(change_preset("tatoeba-en-de", values))
+    if error is None:
+        check_models(params, tmp_path)
+        return
+    with pytest.raises(error, match=message):
+        check_models(params, tmp_path)
+
+
+def swap_languages(folder: Path) -> None:
+    """Make a model one from de to en."""
+    path = folder / "tokenizer.json"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('"en"', '"??"').replace('"de"', '"en"').replace('"??"', '"de"'))
+    seal(folder)
