@@ -18,6 +18,7 @@ from convs2s.messages import report_errors
 from convs2s.package.start import check_models
 from convs2s.text.languages import find_faults
 from pipelines import shell
+from pipelines.disk import print_disk
 from pipelines.meanings import meanings
 
 BASE = Path(__file__).parents[1] / "experiments" / "base.yaml"
@@ -103,6 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 print(f"warning: {warning}", file=sys.stderr)
             if note := find_unshared(params, PARAMS):
                 print(f"note: {note}")
+            print_disk(params, Path())
 
 
 if __name__ == "__main__":

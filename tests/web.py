@@ -59,6 +59,8 @@ def serve() -> Iterator[Site]:
             self.end_headers()
             self.wfile.write(content[: site.breaks.pop(0)] if site.breaks else content)
 
+        do_HEAD = do_GET  # the client ignores the content
+
         def log_message(self, *_: Any) -> None:
             pass
 

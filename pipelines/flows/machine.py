@@ -25,6 +25,7 @@ import httpx
 import psutil
 
 from pipelines.check import check_folders
+from pipelines.disk import print_disk
 from pipelines.flows import workspace
 from pipelines.flows.form import ValueParams
 from pipelines.flows.resources import queues
@@ -224,7 +225,9 @@ def execute(options: argparse.Namespace) -> int:
         return 0
     if options.command in ("run", "sweep"):  # check everything before anything starts
         asked = ValueParams(overrides=dict(options.overrides))
-        check_folders(asked.render(ROOT)[1], ROOT / "params.yaml")
+        values = asked.render(ROOT)[1]
+        check_folders(values, ROOT / "params.yaml")
+        print_disk(values, ROOT)
         params = asked.model_dump(include={"overrides"})
         if options.command == "run":
             return run("reproduce", params)
