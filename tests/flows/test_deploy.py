@@ -1,4 +1,4 @@
-"""Files for services, batch systems and containers, tested as far as possible without these."""
+"""Files for services, batch systems, containers and clusters, tested as far as possible without these."""
 
 import os
 import re
@@ -6,11 +6,15 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from dvc.config import Config
+from dvc.dirs import system_config_dir
+from ruamel.yaml import YAML
 
 from pipelines.flows import machine
 from tests.flows import toy
 
 DEPLOY = toy.ROOT / "deploy"
+MANIFESTS = list(YAML(typ="safe", pure=True).load_all(DEPLOY / "kubernetes.yaml"))
 
 
 @pytest.mark.parametrize(
@@ -55,3 +59,52 @@ def test_slurm_starts_a_worker_in_its_own_clone(repo: Path, tmp_path: Path) -> N
     assert said.split() == [str(clone), str(clone), "-m", "pipelines.flows.machine", "worker", "remote"]
     assert (clone / "dvc.yaml").exists()
     assert (clone / ".prefect" / "password").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("version", ["1.28", "1.37"])
+def test_kubernetes_would_accept_the_manifests(version: str) -> None:
+    """Its schemas know every field. They take 100 MB, so their package is an extra of its own."""
+    validator = pytest.importorskip("kubernetes_validate", reason="pip install -e '.[kubernetes]'")
+    for manifest in MANIFESTS:
+        validator.validate(manifest, version, strict=True)
+
+
+def test_kubernetes_pods_work_in_clones_on_the_volume_with_one_cache(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The manifests name each other, and a pod's environment makes the entry point work in a clone."""
+    found = {manifest["kind"]: manifest for manifest in MANIFESTS}
+    names = {kind: manifest["metadata"]["name"] for kind, manifest in found.items()}
+    workers = found["StatefulSet"]["spec"]
+    [container], pod = workers["template"]["spec"]["containers"], workers["template"]["spec"]
+    labels = workers["template"]["metadata"]["labels"]
+    assert workers["selector"]["matchLabels"] == found["Service"]["spec"]["selector"] == labels
+    assert workers["serviceName"] == names["Service"]
+    volumes = {volume["name"]: volume for volume in pod["volumes"]}
+    mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+    assert volumes.keys() == mounts.keys()
+    assert volumes["shared"]["persistentVolumeClaim"]["claimName"] == names["PersistentVolumeClaim"]
+    assert volumes["dvc"]["configMap"]["name"] == names["ConfigMap"]
+    assert mounts["dvc"] == system_config_dir()
+
+    toy.run(tmp_path, "git", "clone", "--quiet", "--bare", str(repo), "shared.git")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").write_text('#!/bin/sh\necho "$PWD" "$PYTHONPATH" "$@"\n')
+    (tmp_path / "bin" / "python").chmod(0o755)
+    [clone] = [each["value"] for each in container["env"] if each["name"] == "CLONE"]
+    clone = clone.replace(mounts["shared"], str(tmp_path), 1).replace("$(POD_NAME)", "worker-1")
+    for name, value in found["ConfigMap"]["data"].items():
+        (tmp_path / name).write_text(value)
+    for name, value in {
+        "PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "GIT_URL": str(tmp_path / "shared.git"),
+        "CLONE": clone,
+        "DVC_SYSTEM_CONFIG_DIR": str(tmp_path),
+    }.items():
+        monkeypatch.setenv(name, value)
+    for _ in range(2):  # the pod that replaces it finds the clone
+        said = subprocess.check_output(["sh", str(DEPLOY / "start-worker.sh"), "remote"], text=True)
+        assert said.split() == [clone, clone, "-m", "pipelines.flows.machine", "worker", "remote"]
+    cache = Config(f"{clone}/.dvc")["cache"]
+    assert cache["dir"] == f"{mounts['shared']}/cache"
+    assert cache["type"] == ["hardlink", "copy"]
