@@ -56,6 +56,7 @@ EDITS: dict[str, tuple[dict[str, object], set[str]]] = {
     "README.md": ({"README.md": "edited\n"}, set()),
     "evaluate.examples": ({"evaluate.examples": 9}, {"evaluate"}),
     "train.checkpoint_updates": ({"train.checkpoint_updates": 12345}, set()),
+    "train.checkpoints": ({"train.checkpoints": "elsewhere"}, set()),
     "train.start_from": ({"train.start_from": "start/package"}, {"truecase"}),
     "augment.models": ({"augment.models": ["start/package"]}, {"augment"}),
     "augment.tag": ({"augment.tag": "<bt>"}, {"filter"}),

@@ -86,6 +86,11 @@ class TrainParams(Section):
     (T16)."""
     checkpoint_updates: Positive
     """Updates between checkpoints within an epoch; every epoch ends with one."""
+    checkpoint_minutes: Positive | None
+    """Also save a checkpoint when the last one is this old; null: only by updates."""
+    checkpoints: str | None
+    """Folder or fsspec address (s3://bucket/path) that all machines see. Checkpoints are copied there, and a
+    training that moves to another machine goes on from there; null: they stay in data/checkpoints."""
     tensorboard: bool
     """Also write the curves as event files, to data/checkpoints/SEED/tensorboard, for TensorBoard; needs
     `pip install 'convs2s[tensorboard]'`."""

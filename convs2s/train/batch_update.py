@@ -19,7 +19,7 @@ def make_update(training: Training, losses: nn.Module, batch: Batch, learning_ra
     """
     entries = training.entries(training.train, batch)
     results = queue_update(training, losses, batch, entries, learning_rate)
-    loss, norm = results.tolist()  # the only point where the host waits for the device
+    loss, signals, norm = results.tolist()  # the only point where the host waits for the device
     if not math.isfinite(norm):
         raise FloatingPointError(
             f"Training diverged: in update {training.state.updates + 1:,} (epoch "
@@ -27,13 +27,13 @@ def make_update(training: Training, losses: nn.Module, batch: Batch, learning_ra
             f"{norm}; expected a finite one. The update was not applied. Lower train.learning_rate, or check "
             "the data for damaged sentences."
         )
-    return UpdateResult(loss, norm, None if entries is None else len(entries))
+    return UpdateResult(loss, norm, None if entries is None else len(entries), signals > 0)
 
 
 def queue_update(
     training: Training, losses: nn.Module, batch: Batch, entries: Tensor | None, learning_rate: float
-) -> Float[Tensor, "2"]:
-    """Queue an update on the device; return the loss summed over workers, and the gradient norm.
+) -> Float[Tensor, "3"]:
+    """Queue an update on the device; return loss and signals summed over workers, and the gradient norm.
 
     The random numbers of dropout depend only on the seed, the number of the update and the rank.
     """
@@ -42,7 +42,9 @@ def queue_update(
     torch.manual_seed(int(seed.generate_state(1, np.uint64)[0]))
     total = add_gradients(training, losses, batch, entries)
     norm = training.optimizer.update(learning_rate, training.clip_norm)
-    return torch.stack([workers.total(total), norm.double()])
+    # All workers must end after the same update, so they add up their signals.
+    summed = workers.total(torch.stack([total, total.new_tensor(len(training.signals))]))
+    return torch.cat([summed, norm.double().reshape(1)])
 
 
 def add_gradients(

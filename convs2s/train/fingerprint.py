@@ -18,6 +18,8 @@ NO_EFFECT = {
     "patience",
     "min_learning_rate",
     "checkpoint_updates",
+    "checkpoint_minutes",
+    "checkpoints",
     "tensorboard",
     "nodes",
     "rendezvous",

@@ -16,7 +16,8 @@ from convs2s.processes import end_with_parent
 
 ROOT = Path(__file__).parent.parent.parent
 LAUNCHER = "CONVS2S_LAUNCHER"  # environment variable with the id of the process that started a worker
-STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1)
+INTERRUPTED = [128 + number for number in STOPPING]  # exit status of a process that has saved and ended
 
 
 def launch(
@@ -35,7 +36,8 @@ def launch(
 
     Raises:
         ChildProcessError: if a process fails; the others are stopped first.
-        KeyboardInterrupt: if this process is interrupted; all processes are stopped first.
+        KeyboardInterrupt: if this process or another is interrupted, by Ctrl-C or one of STOPPING; all
+            processes are stopped first, in the same way, so that they can save.
     """
     config = LaunchConfig(
         min_nodes=nodes,
@@ -45,6 +47,7 @@ def launch(
         rdzv_backend="c10d",
         rdzv_endpoint=rendezvous or "localhost:0",
         max_restarts=0,
+        signals_to_handle=",".join(number.name for number in STOPPING),
     )
     threads = max(1, len(os.sched_getaffinity(0)) // workers)
     with restored_environment(), restored_signal_handlers():
@@ -56,14 +59,14 @@ def launch(
             elastic_launch(config, sys.executable)("-u", "-m", module, *arguments)
         except ChildFailedError as error:
             rank, failure = error.get_first_failure()
+            if failure.exitcode in INTERRUPTED:
+                raise KeyboardInterrupt from None
             raise ChildProcessError(
                 f"Worker {rank} of {workers * nodes} failed with status {failure.exitcode}. Its own message "
                 "is above; fix the cause and run the same command again to resume from the last checkpoint."
             ) from None
-        except SignalException as error:
-            if error.sigval == signal.SIGINT:
-                raise KeyboardInterrupt from None
-            raise
+        except SignalException:
+            raise KeyboardInterrupt from None
 
 
 def end_with_launcher() -> None:

@@ -24,6 +24,7 @@ class UpdateReport:
         batch: its number in this epoch, from 1.
         batches: total number in this epoch.
         selected: number of target vocabulary entries selected; None without vocabulary selection.
+        is_last: whether any worker had got a signal to end before this update.
     """
 
     epoch: int
@@ -36,6 +37,7 @@ class UpdateReport:
     batch: int
     batches: int
     selected: int | None
+    is_last: bool
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,7 @@ def train_until_validation(training: Training, losses: nn.Module) -> Iterator[Up
             batch=state.epoch_updates,
             batches=training.validate_updates or len(batches),
             selected=result.selected,
+            is_last=result.is_last,
         )
         if training.is_validation_due:
             return

@@ -20,9 +20,10 @@ from convs2s.text.vocabulary.vocabulary import PAD
 from convs2s.train.checkpoint import Checkpoint, load_mean
 from convs2s.train.distributed import Workers, choose_device, is_writer, join_workers
 from convs2s.train.fingerprint import training_fingerprint
-from convs2s.train.follow import follow
+from convs2s.train.follow import defer_signals, end_after, follow
 from convs2s.train.launch import end_with_launcher, launch
 from convs2s.train.loop import train, validation_loss
+from convs2s.train.place import Place
 from convs2s.train.setup import build_training, keep_freed_memory
 from convs2s.train.training import Training
 from convs2s.train.work_folder import WorkFolder, hold
@@ -63,7 +64,10 @@ def train_model(
     Raises:
         ValueError: if the data does not fit the parameters, or there are more workers than GPUs.
         FloatingPointError: if the training diverges.
+        OSError: if the place for copies of checkpoints, `train.checkpoints`, cannot be used, or another
+            training writes there.
         ChildProcessError: if a worker process fails for any reason; its own message is on stderr.
+        KeyboardInterrupt, SystemExit: after Ctrl-C or another signal to end; see `defer_signals`.
     """
     paths = encoded, vocabulary, candidates, work, out
     if train.workers * train.nodes == 1 or "RANK" in os.environ:
@@ -99,20 +103,28 @@ def work_as_one(
     """Train as the only worker, or as one of those started by torchrun; see `train_model`."""
     table = candidates / "candidates.npz"
     # The writer holds the lock, so that it is held as long as anything may be written.
-    with hold(work) if is_writer() else contextlib.nullcontext(), join_workers(params.workers) as workers:
+    with (
+        hold(work) if is_writer() else contextlib.nullcontext(),
+        join_workers(params.workers) as workers,
+        contextlib.ExitStack() as stack,
+    ):
         keep_freed_memory()
         training = build_training(model_params, params, seed, encoded, vocabulary, table, work, workers)
         prints = training_fingerprint(model_params, params, seed, encoded, table, workers.count, code)
         folder = WorkFolder(work, prints)
-        begin(training, folder)
+        place = None
+        if workers.writes and params.checkpoints:
+            place = stack.enter_context(contextlib.closing(Place(params.checkpoints, folder.own)))
+        begin(training, folder, place)
         reports = train(training)
         if not workers.writes:
-            for _ in reports:
-                pass
+            with defer_signals(training.signals):
+                for report in reports:
+                    end_after(report, training)
             return
         meter = Meter(folder.cost, workers.hardware(), training.state.updates)
         events = work / "tensorboard" / folder.own.name if params.tensorboard else None
-        follow(training, reports, params.checkpoint_updates, folder, meter, events)
+        follow(training, reports, params, folder, place, meter, events)
         best = folder.best(training.state, params.average)
         export(training, model_params, best, work / "curves", out)
         reason = training.annealing.ends(training.state.perplexities)
@@ -120,14 +132,16 @@ def work_as_one(
         print(f"Training ended: {reason}.{mean}", file=sys.stderr)
         name = digest_of_file(out / "model" / WEIGHTS)
         meter.finish(training.state.updates, work / "costs" / f"{name}.json")
-        folder.mark_ended()
+        folder.mark_ended(place.address if place else "")
 
 
-def begin(training: Training, folder: WorkFolder) -> None:
-    """Resume from a checkpoint if there is one; all workers use the same checkpoint."""
+def begin(training: Training, folder: WorkFolder, place: Place | None) -> None:
+    """Resume from a checkpoint if there is one, here or at the place; all workers use the same checkpoint."""
     workers = training.workers
     if workers.writes:
         folder.prepare()
+        if place and (said := place.fetch(folder.list_saved())):
+            print(said, file=sys.stderr)
         print(folder.resume(training), file=sys.stderr)
     updates = workers.from_writer(training.state.updates)
     if updates and not workers.writes:

@@ -36,11 +36,13 @@ class UpdateResult(NamedTuple):
         loss: in nats, summed over all workers.
         gradient_norm: before clipping.
         selected: number of target vocabulary entries selected; None if all are used.
+        is_last: whether any worker had got a signal to end before this update.
     """
 
     loss: float
     gradient_norm: float
     selected: int | None
+    is_last: bool
 
 
 @dataclass(frozen=True)
@@ -154,6 +156,7 @@ class Training:
         smoothing: label smoothing; with vocabulary selection, over the selected entries.
         selection: selects the target vocabulary of each whole batch (§5.4), across its parts and workers,
             because splitting a batch must not change its loss (T13, T14); None for the whole vocabulary.
+        signals: numbers of those that this process has got, which ask to save and end.
     """
 
     model: Seq2Seq
@@ -177,6 +180,7 @@ class Training:
     compiled: bool
     selection: VocabularySelection | None
     state: State = field(default_factory=State)
+    signals: list[int] = field(default_factory=list)
 
     def losses(self, smoothing: float) -> SummedLoss:
         """Return the plain loss of the model."""

@@ -7,7 +7,7 @@
     WORK/tensorboard/ID/                    event files, with train.tensorboard
     WORK/ID/checkpoint-UPDATES.safetensors  of the training whose fingerprint has this ID
     WORK/ID/cost.json                       its cost so far
-    WORK/ended                              ID of the training that ended last
+    WORK/ended                              ID of the training that ended last, and where copies of it are
 
 Nothing is overwritten: different settings have a different ID, and each checkpoint is named after its number
 of updates. Training resumes from its newest usable checkpoint: undamaged, not beyond the end of training, and
@@ -41,6 +41,7 @@ from convs2s.train.checkpoint import (
     restore,
     save_checkpoint,
 )
+from convs2s.train.place import list_updates, remove_copies
 from convs2s.train.training import State, Training
 
 PATTERN = checkpoint_name("*")
@@ -64,9 +65,7 @@ class WorkFolder:
 
     def list_saved(self) -> list[int]:
         """Return the numbers of updates for which there is a checkpoint, in ascending order."""
-        prefix, suffix = PATTERN.split("*")
-        names = [path.name.removeprefix(prefix).removesuffix(suffix) for path in self.own.glob(PATTERN)]
-        return sorted(int(name) for name in names if name.isdecimal())
+        return list_updates(path.name for path in self.own.glob(PATTERN))
 
     def prepare(self) -> None:
         """Remove partial files left by a killed run."""
@@ -168,10 +167,16 @@ class WorkFolder:
         for updates in set(self.list_saved()) - kept:
             remove(self.checkpoint(updates))
 
-    def mark_ended(self) -> None:
-        """Note that this training has ended, for `remove_ended`."""
+    def list_needed(self, state: State, average: int) -> list[Path]:
+        """Return the files needed to go on elsewhere from the current state, its checkpoint last."""
+        bests = {*itertools.chain.from_iterable(state.bests(average))} - {state.updates}
+        paths = [self.cost, *map(self.checkpoint, [*sorted(bests), state.updates])]
+        return [path for path in paths if path.is_file()]
+
+    def mark_ended(self, copies: str) -> None:
+        """Note for `remove_ended` that this training has ended, and the address of its copies, if any."""
         with atomic_path(self.work / LAST) as temporary:
-            temporary.write_text(self.own.name, encoding="utf-8")
+            temporary.write_text(f"{self.own.name}\n{copies}", encoding="utf-8")
 
     def why_from_scratch(self) -> str:
         """Return a message on why there is no checkpoint, with what changed if another training has one."""
@@ -214,7 +219,10 @@ def remove_ended(work: Path) -> None:
     last = work / LAST
     if not last.is_file():
         return
-    own = work / last.read_text(encoding="utf-8")
+    name, _, copies = last.read_text(encoding="utf-8").partition("\n")
+    if copies:
+        remove_copies(copies)
+    own = work / name
     ended = own.with_suffix(ENDED)
     try:
         own.rename(ended)

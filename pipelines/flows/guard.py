@@ -3,9 +3,9 @@
     python -m pipelines.flows.guard SECONDS COMMAND ARGUMENT...
 
 Standard input is a pipe whose other end only the flow holds. It closes when the flow is cancelled or dies,
-even by kill -9. Then, or when SECONDS have passed, every descendant of the guard gets SIGTERM, and SIGKILL 3
-s later. Prefect alone would leave some running: it kills the flow's process group, but torchrun starts its
-workers in sessions of their own.
+even by kill -9. Then, or when SECONDS have passed, every descendant of the guard gets SIGTERM, and SIGKILL
+about a minute later. Prefect alone would leave some running: it kills the flow's process group, but torchrun
+starts its workers in sessions of their own.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from collections.abc import Sequence
 
 import psutil
 
-GRACE = 3.0  # seconds from SIGTERM to SIGKILL: enough for a training to finish writing a checkpoint
+GRACE = 63.0  # seconds from SIGTERM to SIGKILL: enough for a training to save a checkpoint and copy it
 POLL = 0.05  # seconds between checks whether the command has ended; a closed pipe is noticed at once
 ENDED_BY_GUARD = 128 + signal.SIGTERM
 TIMED_OUT = 124  # as of timeout(1)

@@ -31,7 +31,10 @@ FILES = (
 )  # fmt: skip
 OF_SEED = ("trained/{}/metrics.json", "trained/{}/curves", "translations/{}/attention.npz", "replaced/{}")
 WEIGHTS = "data/trained/{}/model/weights.safetensors"
-MACHINES = {"download.folder", "train.checkpoint_updates", "train.nodes", "train.rendezvous"}
+MACHINES = {
+    *("download.folder", "train.nodes", "train.rendezvous"),
+    *("train.checkpoint_updates", "train.checkpoint_minutes", "train.checkpoints"),
+}
 """Parameters that say where files and machines are, and change no result."""
 
 

@@ -17,6 +17,7 @@ from convs2s.processes import at_end_of
 
 MARK = "DVC_STAGE"  # DVC sets it for the commands of a stage
 GRACE = 3.0  # seconds for the stage to remove unfinished files after DVC has ended
+SAVING = 60.0  # seconds for a training to save, and to copy the checkpoint elsewhere
 INIT = 1  # process that adopts orphans
 
 
@@ -74,7 +75,7 @@ def end() -> None:
     with contextlib.suppress(OSError):  # the terminal may be closed as well
         print("The DVC command that started this stage has ended; stopping the stage.", file=sys.stderr)
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(GRACE)
+    time.sleep(SAVING if sys.argv[1:2] == ["train"] else GRACE)
     this = psutil.Process()
     for process in [*this.children(recursive=True), this]:
         with contextlib.suppress(psutil.NoSuchProcess):

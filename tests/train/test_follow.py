@@ -1,4 +1,4 @@
-"""The first Ctrl-C is only recorded, the second interrupts."""
+"""The first signal to end is only recorded; a second Ctrl-C interrupts."""
 
 import signal
 import threading
@@ -6,19 +6,31 @@ from collections.abc import Iterator
 
 import pytest
 
-from convs2s.train.follow import deferred_interrupt, time_reports
+from convs2s.train.follow import defer_signals, time_reports
 from convs2s.train.loop import EpochReport
 
 
-def test_the_second_time_interrupts(in_foreground: None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_second_ctrl_c_interrupts(in_foreground: None, capsys: pytest.CaptureFixture[str]) -> None:
     """This is for users who do not want to wait for the update to finish."""
-    with pytest.raises(KeyboardInterrupt), deferred_interrupt(True) as is_interrupted:
-        assert not is_interrupted()
+    signals = list[int]()
+    with pytest.raises(KeyboardInterrupt), defer_signals(signals):
         signal.raise_signal(signal.SIGINT)
-        assert is_interrupted()
+        assert signals == [signal.SIGINT]
         signal.raise_signal(signal.SIGINT)
     assert capsys.readouterr().err.count("Ctrl-C again to stop at once") == 1
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_second_sigterm_does_not_interrupt(capsys: pytest.CaptureFixture[str]) -> None:
+    """The guard of a flow and torchrun both send one to a worker that is saving."""
+    before = signal.getsignal(signal.SIGTERM)
+    signals = list[int]()
+    with defer_signals(signals):
+        for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGUSR1):
+            signal.raise_signal(number)
+    assert signals == [signal.SIGTERM, signal.SIGTERM, signal.SIGUSR1]
+    assert capsys.readouterr().err == "SIGTERM: finishing and saving this update.\n"
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_what_a_program_does_at_ctrl_c_is_left_alone(in_foreground: None) -> None:
@@ -26,7 +38,7 @@ def test_what_a_program_does_at_ctrl_c_is_left_alone(in_foreground: None) -> Non
     before, seen = signal.getsignal(signal.SIGINT), list[object]()
 
     def enter() -> None:
-        with deferred_interrupt(True):
+        with defer_signals([]):
             seen.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=enter)

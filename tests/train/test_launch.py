@@ -61,17 +61,13 @@ def test_a_failing_process_is_named(folder: Path) -> None:
     assert signal.getsignal(signal.SIGTERM) is handler
 
 
-@pytest.mark.parametrize(
-    ("number", "raised"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, module.SignalException)]
-)
-def test_an_interrupted_launch_ends(
-    number: signal.Signals, raised: type[BaseException], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ctrl-C raises the usual KeyboardInterrupt, whatever torchrun's agent does with it."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
+def test_an_interrupted_launch_ends(number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal raises the usual KeyboardInterrupt, whatever torchrun's agent does with it."""
 
     def interrupted(*_: object) -> None:
         raise module.SignalException("interrupted", sigval=number)
 
     monkeypatch.setattr(module, "elastic_launch", lambda *_: interrupted)
-    with pytest.raises(raised):
+    with pytest.raises(KeyboardInterrupt):
         launch(sys.executable, [], workers=2, nodes=1, rendezvous=None, name="interrupted")

@@ -106,8 +106,8 @@ def test_an_uncounted_batch_changes_no_weight(tmp_path: Path) -> None:
     before = weights(run)
     part = torch.arange(2).numpy()
     batch = Batch(whole=part, parts=[part], target_tokens=10, sentences=1, counted=False)
-    loss, norm, _ = make_update(run, run.losses(0.0), batch, learning_rate=1.0)
-    assert (loss, norm) == (0.0, 0.0)
+    result = make_update(run, run.losses(0.0), batch, learning_rate=1.0)
+    assert (result.loss, result.gradient_norm) == (0.0, 0.0)
     assert torch.equal(weights(run), before)
 
 

@@ -1,5 +1,6 @@
-"""One of two torchrun workers is killed or stopped: the training ends, and running it again completes it."""
+"""One of two torchrun workers is killed, stopped or interrupted: the same again completes the training."""
 
+import re
 import signal
 from pathlib import Path
 
@@ -69,7 +70,45 @@ def test_the_training_ends_and_the_same_again_completes_it(
     assert not [one for one in psutil.Process().children(recursive=True) if "faulty" in one.cmdline()]
     in_process(folder, tiny_params(folder, **PARAMS), monkeypatch)
     assert "checkpoint-20.safetensors: epoch 2, after 20 updates." in capfd.readouterr().err
+    check_equal(folder, whole)
+
+
+def check_equal(folder: Path, whole: Path) -> None:
     files = sorted(path.relative_to(whole) for path in (whole / "out").rglob("*") if path.is_file())
     assert len(files) == 2 + 1 + 4
     for name in files:
         assert (folder / name).read_bytes() == (whole / name).read_bytes(), name
+
+
+@pytest.mark.parametrize(
+    ("rank", "number", "to"),
+    [
+        (1, signal.SIGUSR1, "os.getpid()"),
+        (0, signal.SIGTERM, "os.getppid()"),
+        (0, signal.SIGUSR1, "os.getppid()"),
+    ],
+    ids=["one worker", "launcher", "launcher, from Slurm"],
+)
+def test_a_signal_to_end_saves_and_ends_all(
+    rank: int,
+    number: signal.Signals,
+    to: str,
+    whole: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Whichever process gets it, all end after the same update, which only a signal saves."""
+    faulty = FAULTY.format(rank=rank, number=int(number)).replace("os.kill(os.getpid()", f"os.kill({to}")
+    (tmp_path / "faulty.py").write_text(faulty)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(run, "launch", lambda _, *rest: launch("faulty", *rest))
+    folder = tmp_path / "a"
+    params = prepare(folder, **PARAMS, checkpoint_updates=1000)
+    with pytest.raises(KeyboardInterrupt):
+        in_process(folder, params, monkeypatch)
+    assert f"{number.name}: finishing and saving this update." in capfd.readouterr().err
+    in_process(folder, params, monkeypatch)
+    found = re.search(r"epoch \d, after (\d+) updates", capfd.readouterr().err)
+    assert found and int(found[1]) >= 24
+    check_equal(folder, whole)

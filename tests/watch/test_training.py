@@ -17,7 +17,7 @@ RECORD: Numbers = {
 
 
 def report(batch: int, batches: int = 2) -> Numbers:
-    return vars(UpdateReport(1, 40 + batch, 3.0, 0.5, 0.25, 100, 8, batch, batches, None))
+    return vars(UpdateReport(1, 40 + batch, 3.0, 0.5, 0.25, 100, 8, batch, batches, None, is_last=False))
 
 
 @pytest.fixture

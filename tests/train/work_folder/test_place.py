@@ -1,0 +1,300 @@
+"""Checkpoints travel: a training moves between work folders by way of a place that all see."""
+
+import errno
+import itertools
+import json
+import os
+import re
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import fsspec  # type: ignore[import-untyped]
+import pytest
+from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-untyped]
+
+from convs2s.train import follow, place, run
+from convs2s.train.place import Place
+from convs2s.train.training import Training
+from tests.train.work_folder import trainings
+from tests.train.work_folder.moments import Content, content, put_back
+from tests.train.work_folder.trainings import (
+    OUT,
+    WORK,
+    finish,
+    flip,
+    interrupt,
+    undisturbed,
+    updates_of,
+)
+
+SHARED = Path("shared")
+
+
+@pytest.fixture(autouse=True)
+def _hasty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, seconds in {"BEAT": 0.05, "SILENCE": 0.3, "SETTLE": 0.02, "POLL": 0.02, "ANSWER": 5.0}.items():
+        monkeypatch.setattr(place, name, seconds)
+    SHARED.mkdir()
+
+
+@pytest.fixture
+def _copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each checkpoint is at the place before the next update, as after a while in real trainings."""
+    copy = Place.copy
+
+    def copy_and_wait(self: Place, files: list[Path]) -> None:
+        copy(self, files)
+        self.wait()
+
+    monkeypatch.setattr(Place, "copy", copy_and_wait)
+
+
+def list_copies() -> list[int]:
+    return sorted(map(updates_of, SHARED.glob("*/checkpoint-*")))
+
+
+@pytest.mark.usefixtures("_copied")
+@pytest.mark.parametrize("address", ["shared", "memory://shared", "file://PWD/shared"])
+@pytest.mark.parametrize("recipe", [{}, {"average": 2, "optimizer": "adam"}], ids=["paper", "recipe"])
+def test_a_training_moved_three_times_ends_as_if_it_had_stayed(
+    address: str, recipe: dict[str, Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Between two work folders; it meets the first one again with old checkpoints. Nothing stays there."""
+    address = address.replace("PWD", str(Path.cwd()))
+    wanted = undisturbed(**recipe)
+    for after in (3, 5, 8):
+        trainings.train_until(after, monkeypatch, checkpoints=address, **recipe)
+        if Path("other").exists():
+            Path("other").rename("third")
+        WORK.rename("other")
+        if Path("third").exists():
+            Path("third").rename(WORK)
+    capsys.readouterr()
+    assert finish(checkpoints=address, **recipe) == wanted
+    said = capsys.readouterr().err
+    assert "The checkpoints are copied from" in said and "epoch 5, after 8 updates." in said
+    (cost,) = (WORK / "costs").iterdir()
+    assert [s["first"] for s in json.loads(cost.read_text())] == [0, 3, 5, 8]
+    fs, root = fsspec.url_to_fs(address)
+    assert fs.find(root) == []
+
+
+@pytest.mark.usefixtures("_copied")
+def test_the_place_keeps_what_the_work_folder_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last two, and the best epochs; nothing unfinished, and no writer, which has ended."""
+    trainings.train_until(7, monkeypatch, checkpoints="shared")
+    assert list_copies() == sorted(map(updates_of, WORK.glob("*/checkpoint-*")))
+    assert not [
+        path for path in SHARED.rglob("*") if path.suffix in (".part", ".json") and path.stem != "cost"
+    ]
+
+
+def test_the_work_folder_is_used_if_it_is_newer(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As on a machine that could not reach the place for a while."""
+    wanted = undisturbed()
+    interrupt(monkeypatch, after=3)
+    interrupt(monkeypatch, after=4)
+    (own,) = {path.parent for path in WORK.glob("*/checkpoint-*")}
+    shutil.copytree(own, SHARED / own.name)
+    (SHARED / own.name / "checkpoint-4.safetensors").unlink()
+    assert finish(checkpoints="shared") == wanted
+    assert "after 4 updates" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("_copied")
+def test_a_damaged_or_unfinished_copy_costs_only_updates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A place may write a file under its final name bit by bit; the one before it is used."""
+    wanted = undisturbed()
+    trainings.train_until(5, monkeypatch, checkpoints="shared")
+    shutil.rmtree(WORK)
+    (newest,) = SHARED.glob("*/checkpoint-5.*")
+    flip(newest)
+    newest.with_name(".checkpoint-6.safetensors.x.part").write_bytes(b"half")
+    trainings.train_until(5, monkeypatch, checkpoints="shared")
+    shutil.rmtree(WORK)
+    assert not list(SHARED.rglob("*.part"))
+    assert finish(checkpoints="shared") == wanted
+
+
+def watched(operation: Callable[..., None], seen: list[Content]) -> Callable[..., None]:
+    def call(*paths: Any) -> None:
+        seen.append(content(SHARED))
+        operation(*paths)
+
+    return call
+
+
+@pytest.mark.usefixtures("_copied")
+def test_a_training_killed_at_any_copy_goes_on_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the place holds at a moment, another machine ends as an undisturbed training."""
+    wanted = undisturbed()
+    seen = list[Content]()
+    with monkeypatch.context() as patch:
+        for name in ("mv", "rm_file"):
+            patch.setattr(LocalFileSystem, name, watched(getattr(LocalFileSystem, name), seen))
+        finish(checkpoints="shared")
+    assert len(seen) > 30
+    for found in seen[::5]:
+        shutil.rmtree(WORK)
+        put_back(found, SHARED)
+        assert finish(checkpoints="shared") == wanted
+
+
+def start(address: str = "shared") -> Place:
+    return Place(address, WORK / "0123456789ab")
+
+
+def test_another_training_is_refused_until_the_first_ends(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is on another machine, so no lock of this one tells. The message names it."""
+    first = start()
+    with pytest.raises(
+        OSError, match=r"0123456789ab cannot be used on .*: a training on .*, process \d+, writes"
+    ):
+        start()
+    first.close()
+    start().close()
+    assert "was the last to write to shared/0123456789ab; checking" in capsys.readouterr().err
+
+
+def test_of_two_that_start_at_once_one_goes_on() -> None:
+    """Whoever writes last wins; the other one notices."""
+    found: list[Any] = []
+
+    def enter() -> None:
+        try:
+            found.append(start())
+        except OSError as error:
+            found.append(str(error))
+
+    threads = [threading.Thread(target=enter) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (refused,) = [one for one in found if isinstance(one, str)]
+    assert "writes there" in refused
+    for one in found:
+        if isinstance(one, Place):
+            one.close()
+
+
+def test_a_dead_writer_is_replaced_and_ends_if_it_was_only_suspended(tmp_path: Path) -> None:
+    """Silence is all that another machine sees of either."""
+    (tmp_path / "model").write_bytes(b"weights")
+    suspended = start()
+    suspended.beating = threading.Thread()
+    suspended.ended.set()
+    writer = SHARED / "0123456789ab" / "writer.json"
+    time.sleep(0.2)
+    before = writer.read_text()
+    second = start()
+    assert writer.read_text() != before
+    suspended.ended.clear()
+    suspended.beating = threading.Thread(target=suspended._beat)
+    suspended.beating.start()
+    suspended.beating.join(10)
+    with pytest.raises(OSError, match=r"process \d+, has taken shared/0123456789ab"):
+        suspended.copy([tmp_path / "model"])
+    suspended.close()
+    assert writer.exists()
+    second.close()
+    assert not writer.exists()
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("missing", "there is no folder missing; is it mounted"),
+        ("vocabulary/source.tsv", "there is no folder vocabulary/source.tsv"),
+        ("/proc", "No such file or directory"),
+        ("gopher://x", "Protocol not known: gopher"),
+        ("oss://bucket", "[Ii]nstall"),
+        ("hanging", "it does not answer"),
+    ],
+)
+def test_a_place_that_cannot_be_used_is_refused_at_the_start(
+    address: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Within a minute, and with its name: days later would be too late."""
+    if address == "hanging":
+        monkeypatch.setattr(place, "ANSWER", 0.05)
+        monkeypatch.setattr(place.fsspec, "url_to_fs", lambda _: time.sleep(2))
+    with pytest.raises(OSError, match=rf"train\.checkpoints: {address}/\w+ cannot be used on .*{message}"):
+        finish(checkpoints=address)
+    assert not OUT.exists()
+
+
+@pytest.mark.usefixtures("_copied")
+@pytest.mark.parametrize("fault", ["full", "gone", "for a while"])
+def test_a_place_that_fails_in_the_middle_is_only_a_warning(
+    fault: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is lost; once it works again, the next checkpoint is copied, with the best one before it."""
+    wanted, train = undisturbed(), run.train
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+
+        def failing(training: Training) -> Iterator[Any]:
+            for report in train(training):
+                if training.state.updates == 3 and fault == "full":
+                    patch.setattr(LocalFileSystem, "mv", refuse)
+                elif training.state.updates == 3 and SHARED.exists():
+                    SHARED.rename("elsewhere")
+                if training.state.updates == 7 and fault == "for a while":
+                    SHARED.mkdir(exist_ok=True)
+                yield report
+                if training.state.updates == 9:
+                    raise trainings.Killed
+
+        patch.setattr(run, "train", failing)
+        with pytest.raises(trainings.Killed):
+            finish(checkpoints="shared")
+    warnings = re.findall("Warning: .*", capsys.readouterr().err)
+    assert len(warnings) >= 3
+    reason = "No space left" if fault == "full" else "No such file or directory"
+    assert all(re.search(f"shared/.* has not got the newest checkpoint: .*{reason}", one) for one in warnings)
+    if fault == "for a while":
+        assert list_copies() == [2, 4, 6, 8, 9][-len(list_copies()) :]
+        shutil.rmtree(WORK)
+    SHARED.mkdir(exist_ok=True)
+    assert finish(checkpoints="shared") == wanted
+
+
+def test_a_signal_saves_copies_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slurm's, before the limit of a job: the training goes on from this update on another machine."""
+    wanted, train = undisturbed(checkpoint_updates=100), run.train
+
+    def interrupted(training: Training) -> Iterator[Any]:
+        for report in train(training):
+            if training.state.updates == 5:
+                signal.raise_signal(signal.SIGUSR1)
+            yield report
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "train", interrupted)
+        with pytest.raises(SystemExit) as caught:
+            finish(checkpoint_updates=100, checkpoints="shared")
+    assert caught.value.code == 128 + signal.SIGUSR1
+    assert list_copies()[-1] == 5
+    shutil.rmtree(WORK)
+    assert finish(checkpoint_updates=100, checkpoints="shared") == wanted
+
+
+def test_a_checkpoint_is_saved_when_the_last_one_is_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Minutes bound what a crash costs, whatever an update takes."""
+    clock = itertools.count(step=70)
+    timing = SimpleNamespace(monotonic=lambda: next(clock), perf_counter=time.perf_counter)
+    monkeypatch.setattr(follow, "time", timing)
+    kept = interrupt(monkeypatch, after=3, checkpoint_updates=100, checkpoint_minutes=1)
+    assert [updates_of(path) for path in kept] == [3, 2]
