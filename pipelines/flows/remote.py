@@ -49,6 +49,8 @@ def push(runner: GuardedRunner, *stages: str) -> None:
 def execute(stage: Stage, runner: GuardedRunner, git_remote: str) -> None:
     """Have a remote worker run a stage, and wait for it to finish; Prefect calls it Late while no worker can.
 
+    If the worker or its machine dies, another one gets the stage, as often as needed: that is no retry.
+
     Raises StageFailed if the remote run fails; StageEnded if the runner is stopped, which cancels the remote
     run, or if somebody cancels that.
     """
@@ -56,17 +58,23 @@ def execute(stage: Stage, runner: GuardedRunner, git_remote: str) -> None:
     order = {"stage": stage.name, "branch": branch, "commit": commit, "git_remote": git_remote}
     work_queue = queue(stage.gpus)
     try:
-        remote = run_deployment(
-            "run-stage/run-stage",
-            parameters={**order, "seconds": runner.seconds},
-            flow_run_name=f"{stage.name} for {runtime.flow_run.name}",
-            tags=[stage.kind, "remote"],
-            work_queue_name=work_queue,
-            timeout=0,
-        )
-        assert isinstance(remote, FlowRun)
-        get_run_logger().info("%s waits for a worker that serves the work queue %s", stage.name, work_queue)
-        state = wait(remote.id, runner.stop)
+        while True:
+            remote = run_deployment(
+                "run-stage/run-stage",
+                parameters={**order, "seconds": runner.seconds},
+                flow_run_name=f"{stage.name} for {runtime.flow_run.name}",
+                tags=[stage.kind, "remote"],
+                work_queue_name=work_queue,
+                timeout=0,
+            )
+            assert isinstance(remote, FlowRun)
+            get_run_logger().info(
+                "%s waits for a worker that serves the work queue %s", stage.name, work_queue
+            )
+            state, has_begun = wait(remote.id, runner.stop)
+            if not (state.is_crashed() and has_begun):  # a worker on which it cannot begin needs a person
+                break
+            get_run_logger().warning("%s: its worker has died: %s", stage.name, state.message)
     finally:
         git(ROOT, "push", "--quiet", git_remote, "--delete", branch)
     if state.is_cancelled():
@@ -75,8 +83,8 @@ def execute(stage: Stage, runner: GuardedRunner, git_remote: str) -> None:
         raise StageFailed(f"ended as {state.name} on a remote worker: {state.message}")
 
 
-def wait(run: UUID, stop: Stop) -> State[Any]:
-    """Wait for a flow run to finish; cancel it if `stop` is set.
+def wait(run: UUID, stop: Stop) -> tuple[State[Any], bool]:
+    """Wait for a flow run to finish; return its state and whether it had begun. Cancel it if `stop` is set.
 
     Prefect's own wait_for_flow_run returns at Crashed, and could not be interrupted by `stop`.
     """
@@ -84,10 +92,11 @@ def wait(run: UUID, stop: Stop) -> State[Any]:
     with get_client(sync_client=True) as client:
         while True:
             with contextlib.suppress(httpx.HTTPError):  # the server may be unreachable for a while
-                state = client.read_flow_run(run).state
+                found = client.read_flow_run(run)
+                state = found.state
                 assert state is not None
                 if state.is_final() and (crashed or not state.is_crashed()):
-                    return state
+                    return state, found.start_time is not None
                 if state.name != logged:
                     logged = str(state.name)
                     get_run_logger().info("The remote run is %s", logged)

@@ -27,8 +27,9 @@ from tests.docs.pages import ROOT
 
 PLACEHOLDERS = {"NAME", "..."}
 SYSTEM = {
-    "awk", "cd", "cp", "curl", "cut", "docker", "echo", "export", "git", "grep", "hf", "iconv", "install",
-    "kubectl", "mkdir", "rm", "sacrebleu", "sbatch", "scp", "source", "ssh", "systemctl", "tensorboard", "xz",
+    "awk", "bash", "cd", "cp", "curl", "cut", "docker", "echo", "export", "git", "grep", "hf", "iconv",
+    "install", "kubectl", "mkdir", "rm", "sacrebleu", "sbatch", "scp", "source", "ssh", "systemctl",
+    "tensorboard", "xz",
 }  # fmt: skip
 WRAPPERS = {"sudo": 1, "taskset": 3}
 """Programs that start another, and the number of words before its name."""

@@ -2,7 +2,9 @@
 
 import os
 import re
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from ruamel.yaml import YAML
 
 from pipelines.flows import machine
 from tests.flows import toy
+from tests.flows.server import soon
 
 DEPLOY = toy.ROOT / "deploy"
 MANIFESTS = list(YAML(typ="safe", pure=True).load_all(DEPLOY / "kubernetes.yaml"))
@@ -22,7 +25,7 @@ MANIFESTS = list(YAML(typ="safe", pure=True).load_all(DEPLOY / "kubernetes.yaml"
     [
         ("convs2s-server.service", ["server"]),
         ("convs2s-worker@.service", ["worker", "%i"]),
-        ("worker.slurm", ["worker", "remote"]),
+        ("worker.slurm", ["worker", "remote", "&"]),
         ("start-worker.sh", ["worker", '"${1:-remote}"']),
     ],
 )
@@ -42,21 +45,52 @@ def test_the_image_copies_files_that_exist() -> None:
     assert copied and all((toy.ROOT / name).exists() for name in copied)
 
 
-def test_slurm_starts_a_worker_in_its_own_clone(repo: Path, tmp_path: Path) -> None:
-    """So that no worker checks out commits where somebody works; here a script acts as Python."""
+@pytest.fixture
+def slurm(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A clone to submit from, in which scripts act as Python and Slurm; return the file that they write."""
     toy.run(tmp_path, "git", "clone", "--quiet", "--bare", str(repo), "shared.git")
     toy.run(repo, "git", "remote", "add", "origin", str(tmp_path / "shared.git"))
+    said = tmp_path / "said"
+    saving = "(mkdir -p .dvc/tmp; exec 9>.dvc/tmp/flow.lock; flock 9; sleep 1; echo saved >> $SAID)"
     for folder, name, text in [
-        (".venv/bin", "python", '#!/bin/sh\necho "$PWD" "$PYTHONPATH" "$@"\n'),
-        (".prefect", "password", "convs2s:opensesame\n"),
+        (
+            ".venv/bin",
+            "python",
+            f'[ "$1" = -c ] && echo 4 && exit; echo "$PWD" "$@" >> $SAID; {saving} & exec sleep 60',
+        ),
+        (".venv/bin", "scontrol", 'echo "$@" >> $SAID'),
+        (".venv/bin", "sbatch", 'echo "$@" >> $SAID'),
+        (".prefect", "password", "convs2s:opensesame"),
     ]:
-        (repo / folder).mkdir(parents=True)
-        (repo / folder / name).write_text(text)
+        (repo / folder).mkdir(parents=True, exist_ok=True)
+        (repo / folder / name).write_text(f"#!/bin/sh\n{text}\n")
         (repo / folder / name).chmod(0o755)
-    env = {**os.environ, "SLURM_SUBMIT_DIR": str(repo), "SLURM_ARRAY_TASK_ID": "3"}
-    said = subprocess.check_output(["bash", str(DEPLOY / "worker.slurm")], env=env, cwd=tmp_path, text=True)
+    for name, value in {"SLURM_SUBMIT_DIR": repo, "SLURM_ARRAY_TASK_ID": 3, "SAID": said}.items():
+        monkeypatch.setenv(name, str(value))
+    monkeypatch.setenv("PATH", f"{repo / '.venv/bin'}:{os.environ['PATH']}")
+    return said
+
+
+def test_slurm_gives_a_worker_the_gpus_of_a_training(slurm: Path) -> None:
+    """Their number is not known to a comment in the script."""
+    subprocess.run(["bash", str(DEPLOY / "worker.slurm"), "--array=1-4"], check=True)
+    assert slurm.read_text() == f"--gpus-per-task=4 --array=1-4 {DEPLOY / 'worker.slurm'}\n"
+
+
+@pytest.mark.parametrize(("number", "after"), [(signal.SIGUSR1, ["requeue", "7"]), (signal.SIGTERM, [])])
+def test_slurm_ends_a_worker_in_its_own_clone(
+    number: signal.Signals, after: list[str], slurm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that no worker checks out commits where somebody works; it ends once its training is saved."""
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    script = subprocess.Popen(["bash", str(DEPLOY / "worker.slurm")], cwd=tmp_path)
     clone = tmp_path / "toy-worker-3"
-    assert said.split() == [str(clone), str(clone), "-m", "pipelines.flows.machine", "worker", "remote"]
+    assert soon(slurm.exists, 20)
+    time.sleep(0.2)
+    script.send_signal(number)
+    script.wait(20)
+    started = [str(clone), "-m", "pipelines.flows.machine", "worker", "remote"]
+    assert slurm.read_text().split() == [*started, "saved", *after]
     assert (clone / "dvc.yaml").exists()
     assert (clone / ".prefect" / "password").stat().st_mode & 0o777 == 0o600
 

@@ -103,9 +103,10 @@ def later_runs_send_only_changes(server: Server, repo: Path, workers: Workers) -
 
 @pytest.mark.flows
 def test_the_end_of_a_run_and_of_a_worker(server: Server, clones: list[Path], workers: Workers) -> None:
-    """A cancelled stage ends, else its GPU would be busy for days; that of a killed worker has another one.
+    """A cancelled stage ends, else its GPU would be busy for days; that of a killed worker goes to another.
 
-    Its failure is reported: nobody has to log in to a worker to learn why one fails.
+    A worker's death is no retry, of which there is one. Its failure is reported: nobody has to log in to a
+    worker to learn why one fails.
     """
     flow, there = trains_remotely(server, clones[0], workers)
     server.post(f"flow_runs/{flow.run}/set_state", {"state": {"type": "CANCELLING"}})
@@ -121,7 +122,7 @@ def test_the_end_of_a_run_and_of_a_worker(server: Server, clones: list[Path], wo
     workers[there].wait()
     check_gone(there)
     flow.process.wait(120)
-    assert [note[0] for note in toy.notes(other)] == ["train@1"]
+    assert [note[0] for note in toy.notes(other)] == ["train@1", "train@1"]
     state = server.flow_run(flow.run)["state"]
     assert state["type"] == "FAILED" and "toy: CUDA error: no device" in state["message"], state
     assert toy.run(clones[0], "git", "ls-remote", "origin", "refs/heads/run/*") == ""
