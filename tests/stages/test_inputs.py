@@ -67,6 +67,26 @@ def test_a_model_to_start_from_counts_by_its_content_not_its_path(tmp_path: Path
     assert param_lines(params, ["train.start_from"]) == ["param train.start_from null"]
 
 
+def test_models_and_texts_that_params_yaml_names_are_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are not in dvc.yaml, but like other inputs they must stay as they are until the stage ends."""
+    monkeypatch.setattr(snapshot, "PARAMS", {"filter": ("augment.models", "augment.text")})
+    monkeypatch.setattr(snapshot, "check_models", lambda _: None)
+    Path("model").mkdir()
+    Path("model/model.json").write_text("{}")
+    Path("more.txt").write_text("ein Haus\n")
+    edit("params.yaml", "models: []", "models: [model]")()
+    edit("params.yaml", "text: []", "text: [more.txt]")()
+    snapshot.run(Path("params.yaml"), Path("convs2s"), Path("pipelines/stages"), SNAPSHOT.parent)
+    for name in ("more.txt", "model/model.json"):
+        fails = pytest.raises(ValueError, match=f"^{name} changed while the stage ran")
+        with fails, guard("filter", "filter", SNAPSHOT):
+            Path(name).touch()
+    Path("more.txt").write_text("noch eins\n")
+    fails = pytest.raises(ValueError, match=r"^augment\.text changed after this run had begun")
+    with fails, guard("filter", "filter", SNAPSHOT):
+        pass
+
+
 def test_the_snapshot_has_values_code_and_libraries_of_each_stage() -> None:
     """Each stage depends on the file of its name."""
     found = {path.stem: path.read_text().splitlines() for path in SNAPSHOT.parent.glob("*.txt")}
