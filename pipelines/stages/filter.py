@@ -61,9 +61,12 @@ def run(
     rules = PairFilter(params.max_words, params.max_ratio, params.drop_empty, repeated, usual)
 
     def kept() -> Iterator[Pair]:
-        for folder in folders:
-            for source, target in rules.keep(read_folder(folder)):
-                yield f"{tag} {source}" if tag and folder == augmented else source, target
+        if keep:
+            yield from rules.keep(read_folder(train))
+        others = rules.kept
+        for source, target in rules.keep(read_folder(augmented)):
+            found["translated"] = rules.kept - others
+            yield f"{tag} {source}" if tag else source, target
 
     with atomic_path(out) as temporary:
         temporary.mkdir()

@@ -75,7 +75,8 @@ def test_translated_pairs_are_filtered_like_others_and_tagged(tmp_path: Path) ->
     assert list(read_folder(out / "train")) == [
         ("a b", "c d"), ("<bt> a b", "c d"), ("<bt> k l", "m"), ("<bt> n", "o"),
     ]  # fmt: skip
-    assert json.loads((out / "report.json").read_text())["removed"]["empty_side"] == 1
+    report = json.loads((out / "report.json").read_text())
+    assert (report["pairs_kept"], report["translated"], report["removed"]["empty_side"]) == (4, 3, 1)
     out = run(tmp_path, TRAIN, augmented, keep=False, drop_repeats=True)
     assert list(read_folder(out / "train")) == [("a b", "c d"), ("n", "o")]
     out = run(tmp_path, TRAIN[:1], augmented, drop_repeats=True)

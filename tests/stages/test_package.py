@@ -25,6 +25,7 @@ def run(folder: Path, alpha: object) -> Path:
         "report.json": {
             "train": {"pairs": 39000, "source_words": 400000, "target_words": 390000},
             "overlap": {"test": {"pairs": 2, "sources": 3, "of": 2737}},
+            "translated": 1234,
             "warnings": ["valid: 9 pairs of 9 look swapped", "train: a | b"],
         },
     }.items():
@@ -60,6 +61,7 @@ def test_the_folder_translates_and_its_card_has_the_scores(tmp_path: Path) -> No
     for part in (
         "| words in them | 400,000 source, 390,000 target |",
         "| test pairs in it | 2 of 2,737, and 3 of their source sentences |",
+        "| translated by models | 1,234 of the pairs |",
         r"| warnings | valid: 9 pairs of 9 look swapped; train: a \| b |",
         "| `train.batch_by` | 1 |",
         "| BLEU, detokenized | 12.3",

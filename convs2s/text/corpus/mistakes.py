@@ -100,10 +100,13 @@ def require_new(overlap: Mapping[str, Mapping[str, int]], limit: float | None) -
 
 
 def describe_mistakes(report: Mapping[str, Any]) -> dict[str, str]:
-    """Return the rows of a model card: the test set's overlap with the training data, and any warnings."""
+    """Return the rows of a model card: overlap with the test set, pairs that models translated, warnings."""
     test, warnings = report["overlap"]["test"], "; ".join(report["warnings"])
     found = f"{test['pairs']:,} of {test['of']:,}, and {test['sources']:,} of their source sentences"
-    return {"test pairs in it": found} | ({"warnings": warnings} if warnings else {})
+    rows = {"test pairs in it": found}
+    if "translated" in report:
+        rows["translated by models"] = f"{report['translated']:,} of the pairs"
+    return rows | ({"warnings": warnings} if warnings else {})
 
 
 def blocks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
