@@ -56,6 +56,10 @@ def list_presets(experiments: Path = EXPERIMENTS) -> list[str]:
 def read_preset(name: str, experiments: Path = EXPERIMENTS) -> str:
     """Return the text of a preset's file; raise ValueError with similar names if there is none."""
     if name not in (known := list_presets(experiments)):
+        if "=" in name:
+            raise ValueError(
+                f"experiments/presets: values need a preset: make preset NAME=tatoeba-en-de SET={name!r}"
+            )
         near = difflib.get_close_matches(Path(name).stem, known, n=3, cutoff=0.4)
         hint = f"did you mean {' or '.join(near)}?" if near else f"expected one of {', '.join(known)}."
         raise ValueError(f"experiments/presets has no preset {name!r}; {hint}")

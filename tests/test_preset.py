@@ -92,6 +92,7 @@ def test_params_yaml_is_a_rendered_preset() -> None:
         ("mine", "- train\n", r"expected sections such as `train:` with keys below them, found \['train'\]"),
         ("mine", "train:\n  dropout: [0.3\n", r"is not valid YAML"),
         ("min", "", r"no preset 'min'; did you mean mine\?"),
+        ("train.dropout=0.3", "", "values need a preset: make preset NAME="),
         ("zzz", "", r"no preset 'zzz'; expected one of mine\."),
         ("../base", "", r"no preset '\.\./base'"),
     ],

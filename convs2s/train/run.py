@@ -16,6 +16,7 @@ from convs2s.messages import TRAINING_MEMORY, inflect, report_errors
 from convs2s.model.description import WEIGHTS, digest_of_file
 from convs2s.model.storage import save_model
 from convs2s.text.corpus.files import atomic_path
+from convs2s.text.corpus.parallel import cores
 from convs2s.text.vocabulary.vocabulary import PAD
 from convs2s.train.checkpoint import Checkpoint, load_mean
 from convs2s.train.distributed import Workers, choose_device, is_writer, join_workers
@@ -31,6 +32,7 @@ from convs2s.watch.cost import Meter
 
 PATHS = ("encoded", "vocabulary", "candidates", "work", "out")
 NO_CODE: Mapping[str, str] = {}
+BUSY = 1.5  # processes per core that are running or waiting
 
 
 def train_model(
@@ -109,6 +111,7 @@ def work_as_one(
         contextlib.ExitStack() as stack,
     ):
         keep_freed_memory()
+        warn_of_load(workers)
         training = build_training(model_params, params, seed, encoded, vocabulary, table, work, workers)
         prints = training_fingerprint(model_params, params, seed, encoded, table, workers.count, code)
         folder = WorkFolder(work, prints)
@@ -133,6 +136,18 @@ def work_as_one(
         name = digest_of_file(out / "model" / WEIGHTS)
         meter.finish(training.state.updates, work / "costs" / f"{name}.json")
         folder.mark_ended(place.address if place else "")
+
+
+def warn_of_load(workers: Workers) -> None:
+    """Say what helps on a busy machine, where threads mostly wait for each other."""
+    load = os.getloadavg()[0]
+    chosen = "OMP_NUM_THREADS" in os.environ or workers.device.type != "cpu" or not workers.writes
+    if not chosen and load > BUSY * cores():
+        print(
+            f"note: the machine is busy (load {load:.1f} on {inflect(cores(), 'core')}): training may be "
+            "several times faster with OMP_NUM_THREADS=1 in the environment.",
+            file=sys.stderr,
+        )
 
 
 def begin(training: Training, folder: WorkFolder, place: Place | None) -> None:

@@ -207,7 +207,8 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     command = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     commands = command.add_subparsers(dest="command", required=True)
-    reproduce, sweep = commands.add_parser("run"), commands.add_parser("sweep")
+    reproduce = commands.add_parser("run", prog="make flow")
+    sweep = commands.add_parser("sweep", prog="make sweep")
     sweep.add_argument("table", metavar="TABLE")
     for flow in (reproduce, sweep):
         flow.add_argument("overrides", nargs="*", type=parse_override, metavar="NAME=VALUE")
@@ -251,5 +252,6 @@ if __name__ == "__main__":
     try:
         sys.exit(execute(parser().parse_args()))
     except (RuntimeError, ValueError, FileNotFoundError, httpx.HTTPError) as error:
-        print(f"make flow: {error}", file=sys.stderr)
+        target = {"sweep": "sweep", "stop": "flow-stop"}.get(sys.argv[1], "flow")
+        print(f"make {target}: {error}", file=sys.stderr)
         sys.exit(2)

@@ -70,6 +70,7 @@ def report(data: Path, experiment: str = "") -> str:
             for path in data.glob("filtered/report.json")
             for part in (
                 list_figures(path).to_string(),
+                *list_overlap(path),
                 *map("Warning: {}".format, read_json(path).get("warnings", [])),
             )
         ],
@@ -135,10 +136,18 @@ def list_figures(path: Path) -> "pd.Series[str]":
     found = (
         pd.json_normalize(read_json(path))
         .iloc[0]
-        .drop("warnings", errors="ignore")
+        .filter(regex=r"^(?!warnings$|overlap\.)")
         .rename(lambda name: re.sub("[._]", " ", name))
     )
     return found.map(format_number)
+
+
+def list_overlap(path: Path) -> list[str]:
+    """Return a line for each split of report.json, on its pairs that are also training pairs."""
+    overlap = read_json(path).get("overlap", {})
+    return [
+        f"{split} pairs also in training: {one['pairs']:,} of {one['of']:,}" for split, one in overlap.items()
+    ]
 
 
 def format_number(found: float) -> str:

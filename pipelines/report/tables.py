@@ -52,9 +52,20 @@ def find_origin(run: Run) -> tuple[str, list[str], str]:
     if run.title not in list_presets():  # own data with its own name
         return "", [], ""
     preset = flatten_values(preset_params(run.title).model_dump(mode="json"))
-    changes = {name: value for name, value in run.params.items() if preset.get(name) != value}
+    changes = {
+        name: value for name, value in run.params.items() if drop_nulls(preset.get(name)) != drop_nulls(value)
+    }
     texts = [f"{name}: {show_value(value)}" for name, value in changes.items()]
     return run.title, texts, f"{preset_command(run.title, changes)} && make repro"
+
+
+def drop_nulls(value: Any) -> Any:
+    """Return a value without the keys of sources that are null, which params.yaml need not have."""
+    if isinstance(value, list):
+        return [drop_nulls(one) for one in value]
+    if isinstance(value, dict):
+        return {key: drop_nulls(one) for key, one in value.items() if one is not None}
+    return value
 
 
 def list_scores(run: Run) -> Rows:

@@ -10,7 +10,10 @@ import lxml.html  # type: ignore[import-untyped]
 import matplotlib.image
 import pytest
 
+from pipelines.preset import render
+from pipelines.report import tables
 from pipelines.report.__main__ import main, write
+from pipelines.report.run import Run
 from tests.report.made import GOOD, make_run
 
 BAD = ["die Katze schläft .", "", "ein Satz"]
@@ -152,3 +155,15 @@ def test_a_comparison_leaves_the_report_on_the_last_run(
     pages = [Path("data", name).resolve() for name in ("report.html", "comparison.html")]
     assert capsys.readouterr().out == "".join(f"Report: {page.as_uri()}\n" for page in pages)
     assert all(page.with_name(f"{page.stem}-curves.png").is_file() for page in pages)
+
+
+def test_a_preset_as_it_is_has_no_changes(tmp_path: Path) -> None:
+    """Sources leave out keys that are null."""
+    (tmp_path / "data" / "snapshot").mkdir(parents=True)
+    for name in ("tatoeba-en-de", "multi30k-en-de"):
+        (tmp_path / "data" / "snapshot" / "params.yaml").write_text(render(name), encoding="utf-8")
+        assert tables.find_origin(Run("", tmp_path, {})) == (
+            name,
+            [],
+            f"make preset NAME={name} && make repro",
+        )

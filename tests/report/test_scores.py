@@ -85,12 +85,25 @@ def test_corpus_and_training_figures_are_shown_when_they_are_there(data: Path) -
     """Names are those of the files; a section without a file is left out, as is a seed without scores."""
     write_lines(data / "evaluation" / "scores.csv", SEVERAL)
     assert "Corpus" not in report(data) and "Training" not in report(data)
-    write_json(data / "filtered" / "report.json", {"pairs_read": 30000, "removed": {"too_long": 12}})
+    write_json(
+        data / "filtered" / "report.json",
+        {
+            "pairs_read": 30000,
+            "removed": {"too_long": 12},
+            "overlap": {"test": {"pairs": 1, "sources": 2, "of": 2000}},
+            "warnings": ["test: swapped"],
+        },
+    )
     for seed, perplexity in ((1, 4.5678), (2, 0.04321), (3, 1.0)):
         metrics = {"validation_perplexity": perplexity, "updates": 3000.0}
         write_json(data / "trained" / str(seed) / "metrics.json", metrics)
     text = report(data)
-    assert rows(text, "Corpus") == ["pairs read 30,000", "removed too long 12"]
+    assert rows(text, "Corpus") == [
+        "pairs read 30,000",
+        "removed too long 12",
+        "test pairs also in training: 1 of 2,000",
+        "Warning: test: swapped",
+    ]
     assert rows(text, "Training") == ["seed 1 2", "validation perplexity 4.57 0.04321", "updates 3,000 3,000"]
 
 

@@ -1,6 +1,7 @@
 """Whole trainings: their outputs, interruption and resumption, and several processes."""
 
 import json
+import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,7 +24,7 @@ from convs2s.train.training import Training
 from convs2s.train.work_folder import remove_ended
 from convs2s.watch.training import Progress
 from tests.train.forks import launch_forks
-from tests.train.tiny import tiny_params, write_tiny
+from tests.train.tiny import ALONE, tiny_params, write_tiny
 
 
 def prepare(folder: Path, pairs: int = 150, **changes: Any) -> Params:
@@ -166,3 +167,22 @@ def test_more_workers_than_gpus_are_refused(tmp_path: Path, monkeypatch: pytest.
     params = prepare(tmp_path / "a", workers=2)
     with pytest.raises(ValueError, match=r"train\.workers: found 2, but only 1 GPU"):
         in_process(tmp_path / "a", params, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("load", "threads", "noted"), [(99.0, None, True), (0.5, None, False), (99.0, "1", False)]
+)
+def test_a_busy_machine_is_noted_with_the_remedy(
+    load: float,
+    threads: str | None,
+    noted: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """By default, threads of a busy machine mostly wait for each other."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if threads:
+        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0))
+    run.warn_of_load(ALONE)
+    assert ("faster with OMP_NUM_THREADS=1" in capsys.readouterr().err) == noted
