@@ -63,7 +63,7 @@ def test_a_run_shows_its_summary_curves_scores_and_report(server: Server, projec
     run = server.run_flow(project)
     assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
     states = server.states(run)
-    executed = {states.pop(name) for name in ("snapshot", "evaluate")}
+    executed = {states.pop(name) for name in ("snapshot", "evaluate", "package@1")}
     assert executed == {"Executed"} and set(states.values()) == {"Unchanged"}
     assert "Not shown in the UI" not in server.logs(run)
     shown = server.artifacts(run)
@@ -76,7 +76,7 @@ def test_a_run_shows_its_summary_curves_scores_and_report(server: Server, projec
     pd.testing.assert_frame_equal(table, written, check_dtype=False)
     assert "bleu: `nrefs:1|case:mixed|eff:no|tok:13a" in shown["3-evaluate-scores"]["description"]
     text = shown[artifacts.SUMMARY]["data"]
-    assert f"**Completed**: 2 executed, {len(states)} unchanged" in text
+    assert f"**Completed**: 3 executed, {len(states)} unchanged" in text
     assert "| train@1 | Unchanged |  |" in text and "| evaluate | Executed | 0:" in text
     scores = text.partition("\n```text\n")[2].partition("\n```\n")[0]
     assert scores.startswith("Scores of the test set") and "seed 1" in scores
