@@ -121,13 +121,13 @@ def import_dvc(folder: Path) -> None:
 
 
 def left_running(folder: Path) -> list[psutil.Process]:
-    """Return the processes that do not end in a repository within 10 s; kill them."""
+    """Return the processes that do not end in a repository within 75 s; kill them."""
     running = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             if process.status() != psutil.STATUS_ZOMBIE and Path(process.cwd()) == folder:
                 running.append(process)
-    alive: list[psutil.Process] = psutil.wait_procs(running, timeout=10)[1]
+    alive: list[psutil.Process] = psutil.wait_procs(running, timeout=75)[1]
     for process in alive:
         process.kill()
     return alive
