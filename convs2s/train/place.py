@@ -190,7 +190,9 @@ class Place:
 
     def _copy(self, streams: dict[str, IO[bytes]]) -> None:
         try:
-            there, newest = self._list(), list(streams)[-1]
+            newest, there = list(streams)[-1], list[str]()
+            with contextlib.suppress(FileNotFoundError):  # it was gone for a while, and may be back
+                there = self._list()
             for name, stream in streams.items():
                 # A damaged newest one may have been here before.
                 if name not in there or not name.startswith(PREFIX) or name == newest:
