@@ -79,7 +79,7 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"train.seeds": []}, r"train\.seeds: expected at least 1 item\(s\), found \[\]"),
     ({"train.seeds": [True]}, r"train\.seeds\.0: expected an integer, found True"),
     ({"train.seeds": [1, 1]}, r"train: expected distinct seeds, found \[1, 1\]"),
-    ({"train.nodes": 2}, r"train: expected rendezvous .*found nodes 2 and rendezvous None"),
+    ({"train.nodes": 2}, r"train: expected a launcher with several nodes, found nodes 2 and no launcher"),
     ({"train.learning_rate": math.inf}, r"train\.learning_rate: expected a finite number, found inf"),
     ({"train.selection": SELECTION}, r"translate\.selection: expected one, as for train\.selection"),
     ({"translate.selection": SELECTION}, r"align\.candidates: expected at least 100, .*found None"),

@@ -40,7 +40,7 @@ def test_values_are_put_into_words(key: str, text: str) -> None:
 
 def test_a_key_is_read_by_stages() -> None:
     """tests/test_affected_stages.py asks DVC itself which stages run again."""
-    keys = ("align.iterations", "train.dropout", "train.rendezvous")
+    keys = ("align.iterations", "train.dropout", "train.launcher")
     assert [list_readers(key, STAGES) for key in keys] == [["align", "candidates"], ["train", "package"], []]
 
 

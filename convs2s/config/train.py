@@ -78,8 +78,13 @@ class TrainParams(Section):
     """Processes per node, each with its own GPU if there are GPUs."""
     nodes: Positive
     """Machines that train together."""
+    launcher: Annotated[str, Field(min_length=1)] | None
+    """Command that runs the command after it once on each node, such as `srun --nodes=2`; null: only this
+    machine trains."""
     rendezvous: str | None
-    """host:port of the node that all nodes connect to; null with one node."""
+    """With a launcher: host or host:port at which nodes reach this machine; null: its name, a free port."""
+    restarts: Count
+    """With a launcher: how many times all nodes start again, from the last checkpoint, when one is lost."""
     selection: SelectionParams | None
     """Target entries scored in a batch, in addition to those that occur in it; null: the whole vocabulary.
     With a selection, perplexities are over the selected entries, and the output layer is a plain lookup table
@@ -103,9 +108,8 @@ class TrainParams(Section):
             raise ValueError(
                 f"expected average of at most max_epochs, {self.max_epochs}, found {self.average}"
             )
-        if (self.nodes > 1) != (self.rendezvous is not None):
+        if self.nodes > 1 and self.launcher is None:
             raise ValueError(
-                "expected rendezvous host:port with several nodes, and null with one, found nodes "
-                f"{self.nodes} and rendezvous {self.rendezvous}"
+                f"expected a launcher with several nodes, found nodes {self.nodes} and no launcher"
             )
         return self

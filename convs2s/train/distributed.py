@@ -3,10 +3,11 @@
 import contextlib
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 import torch.distributed as dist
@@ -17,7 +18,14 @@ from torch.nn.parallel import DistributedDataParallel
 # A worker that does not answer for this long counts as lost: suspended, or on an unreachable machine. Others
 # may have to wait while the first one writes a checkpoint or exports the model.
 TIMEOUT = timedelta(minutes=10)
+T = TypeVar("T")
 CPU_NAMES = Path("/proc/cpuinfo")
+
+
+class LostWorkerError(ConnectionError):
+    """Another worker does not answer, so training may succeed if started again."""
+
+    exit_status = 75  # EX_TEMPFAIL of sysexits.h
 
 
 @dataclass(frozen=True)
@@ -65,13 +73,16 @@ class Workers:
             dist.all_reduce(values)
         return values
 
-    def from_writer(self, number: int) -> int:
-        """Return the number passed by the writer, on every worker."""
-        if self.count == 1:
-            return number
-        shared = torch.tensor(number, device=self.device)
-        dist.broadcast(shared, 0)
-        return int(shared)
+    def from_writer(self, value: T) -> T:
+        """Return the value passed by the writer, on each of several workers."""
+        shared = [value]
+        dist.broadcast_object_list(shared, 0)
+        return shared[0]
+
+    def copy_from_writer(self, tensors: Iterable[Tensor]) -> None:
+        """Change tensors of several workers in place to those of the writer."""
+        for tensor in tensors:
+            dist.broadcast(tensor, 0)
 
     def hardware(self) -> dict[str, str | int]:
         """Return the name of the devices, what their number counts, their number, and PyTorch's version."""
@@ -96,7 +107,7 @@ def join_workers(local_workers: int) -> Iterator[Workers]:
 
     Raises:
         ValueError: if there are GPUs, but fewer than processes.
-        ConnectionError: if another process is lost.
+        LostWorkerError: if another process is lost.
     """
     rank, count = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
     device = choose_device(int(os.environ.get("LOCAL_RANK", "0")), local_workers)
@@ -112,7 +123,7 @@ def join_workers(local_workers: int) -> Iterator[Workers]:
         # NCCL and the store have a type of their own; gloo has only the file that its messages name.
         if not (isinstance(error, dist.DistError) or "gloo/transport" in str(error)):
             raise
-        raise ConnectionError(
+        raise LostWorkerError(
             "another worker has exited, is suspended or cannot be reached, so this one stops too. Run the "
             "same command again to resume from the last checkpoint. CONVS2S_DEBUG=1 shows where it noticed."
         ) from error

@@ -22,7 +22,9 @@ NO_EFFECT = {
     "checkpoints",
     "tensorboard",
     "nodes",
+    "launcher",
     "rendezvous",
+    "restarts",
     "workers",
 }
 

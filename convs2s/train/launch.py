@@ -1,4 +1,4 @@
-"""Start several processes that train together: torchrun, called from Python."""
+"""Start the processes of this machine that train together: torchrun, called from Python."""
 
 import contextlib
 import os
@@ -8,8 +8,15 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from torch.distributed import TCPStore
 from torch.distributed.elastic.multiprocessing import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+from torch.distributed.elastic.rendezvous import (
+    RendezvousInfo,
+    RendezvousParameters,
+    rendezvous_handler_registry,
+)
+from torch.distributed.elastic.rendezvous.static_tcp_rendezvous import StaticTCPRendezvous
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from convs2s.processes import end_with_parent
@@ -17,11 +24,48 @@ from convs2s.processes import end_with_parent
 ROOT = Path(__file__).parent.parent.parent
 LAUNCHER = "CONVS2S_LAUNCHER"  # environment variable with the id of the process that started a worker
 STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1)
+MEETING = 50  # seconds in which the nodes of a training must find each other
 INTERRUPTED = [128 + number for number in STOPPING]  # exit status of a process that has saved and ended
 
 
+class WorkerError(ChildProcessError):
+    """A worker has failed; `status` is its exit status, or minus the number of the signal that killed it."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class HeadRendezvous(StaticTCPRendezvous):
+    """Nodes with given ranks meet in a store that another process holds; otherwise, node 0 would hold it."""
+
+    def get_backend(self) -> str:
+        """Return the name under which this is registered."""
+        return "head"
+
+    def next_rendezvous(self) -> RendezvousInfo:
+        """Return the place of this node and where its workers meet the others."""
+        self._store = TCPStore(self.master_addr, self.master_port, is_master=False, timeout=self.timeout)
+        return super().next_rendezvous()
+
+
+def meet_at_head(params: RendezvousParameters) -> HeadRendezvous:
+    """Return the rendezvous of a node."""
+    host, port = params.endpoint.rsplit(":", 1)
+    return HeadRendezvous(host, int(port), params.config["rank"], params.max_nodes, params.run_id, MEETING)
+
+
+rendezvous_handler_registry.register("head", meet_at_head)
+
+
 def launch(
-    module: str, arguments: list[str], workers: int, nodes: int, rendezvous: str | None, name: str
+    module: str,
+    arguments: list[str],
+    workers: int,
+    name: str,
+    node: int = 0,
+    nodes: int = 1,
+    head: str | None = None,
 ) -> None:
     """Run `python -m module arguments` in several processes and wait until all have exited.
 
@@ -30,12 +74,12 @@ def launch(
 
     Args:
         workers: processes on this machine, which share its cores.
-        nodes: number of machines; each of them must make this call.
-        rendezvous: host:port where the machines meet; None with one machine.
-        name: the same on all machines of this training, and different for every other training.
+        name: of the training.
+        node: rank of this machine; each machine makes this call.
+        head: host:port of the store in which the machines meet; None with one machine.
 
     Raises:
-        ChildProcessError: if a process fails; the others are stopped first.
+        WorkerError: if a process fails; the others are stopped first.
         KeyboardInterrupt: if this process or another is interrupted, by Ctrl-C or one of STOPPING; all
             processes are stopped first, in the same way, so that they can save.
     """
@@ -44,8 +88,9 @@ def launch(
         max_nodes=nodes,
         nproc_per_node=workers,
         run_id=name,
-        rdzv_backend="c10d",
-        rdzv_endpoint=rendezvous or "localhost:0",
+        rdzv_backend="head" if head else "c10d",
+        rdzv_endpoint=head or "localhost:0",
+        rdzv_configs={"rank": node} if head else {},
         max_restarts=0,
         signals_to_handle=",".join(number.name for number in STOPPING),
     )
@@ -53,20 +98,25 @@ def launch(
     with restored_environment(), restored_signal_handlers():
         os.environ.setdefault("OMP_NUM_THREADS", str(threads))
         os.environ[LAUNCHER] = str(os.getpid())
-        # Make all processes import the same code as this one.
-        os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+        os.environ["PYTHONPATH"] = own_code()
         try:
             elastic_launch(config, sys.executable)("-u", "-m", module, *arguments)
         except ChildFailedError as error:
             rank, failure = error.get_first_failure()
             if failure.exitcode in INTERRUPTED:
                 raise KeyboardInterrupt from None
-            raise ChildProcessError(
+            raise WorkerError(
                 f"Worker {rank} of {workers * nodes} failed with status {failure.exitcode}. Its own message "
-                "is above; fix the cause and run the same command again to resume from the last checkpoint."
+                "is above; fix the cause and run the same command again to resume from the last checkpoint.",
+                failure.exitcode,
             ) from None
         except SignalException:
             raise KeyboardInterrupt from None
+
+
+def own_code() -> str:
+    """Return PYTHONPATH for processes that are to import the same code as this one."""
+    return os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def end_with_launcher() -> None:

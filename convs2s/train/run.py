@@ -6,9 +6,12 @@ import json
 import math
 import os
 import shutil
+import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+
+import torch
 
 from convs2s.config.model import ModelParams
 from convs2s.config.train import TrainParams
@@ -22,6 +25,7 @@ from convs2s.train.checkpoint import Checkpoint, load_mean
 from convs2s.train.distributed import Workers, choose_device, is_writer, join_workers
 from convs2s.train.fingerprint import training_fingerprint
 from convs2s.train.follow import defer_signals, end_after, follow
+from convs2s.train.head import train_on_nodes
 from convs2s.train.launch import end_with_launcher, launch
 from convs2s.train.loop import train, validation_loss
 from convs2s.train.place import Place
@@ -50,7 +54,7 @@ def train_model(
     """Train a model; if `work` has a checkpoint of this training, resume from it.
 
     With several workers, this process starts them and waits, unless torchrun started it as a worker itself.
-    With several machines, make the same call on each.
+    With a launcher, it starts them on all machines, which must have the inputs (`convs2s.train.head`).
 
     Args:
         encoded: folder with train/ and valid/, as written by the stage encode.
@@ -64,7 +68,8 @@ def train_model(
         code: digests of the code by name; a checkpoint of other code is kept, but not resumed from.
 
     Raises:
-        ValueError: if the data does not fit the parameters, or there are more workers than GPUs.
+        ValueError: if the data does not fit the parameters, there are more workers than GPUs, or
+            machines differ.
         FloatingPointError: if the training diverges.
         OSError: if the place for copies of checkpoints, `train.checkpoints`, cannot be used, or another
             training writes there.
@@ -72,22 +77,19 @@ def train_model(
         KeyboardInterrupt, SystemExit: after Ctrl-C or another signal to end; see `defer_signals`.
     """
     paths = encoded, vocabulary, candidates, work, out
-    if train.workers * train.nodes == 1 or "RANK" in os.environ:
+    if "RANK" in os.environ or (train.workers == 1 and train.launcher is None):
         work_as_one(model, train, seed, *paths, code=code)
         return
-    choose_device(0, train.workers)  # reject too many workers before starting any
+    if train.launcher is None:
+        choose_device(0, train.workers)  # reject too many workers before starting any
     with hold(work):
         pass  # wait here rather than in a worker, where the other workers' wait would time out
     arguments = {"model": model.model_dump(), "train": train.model_dump(), "seed": seed, "code": dict(code)}
     arguments |= {name: str(path) for name, path in zip(PATHS, paths, strict=True)}
-    launch(
-        "convs2s.train.run",
-        [json.dumps(arguments)],
-        train.workers,
-        train.nodes,
-        train.rendezvous,
-        f"train-{seed}",
-    )
+    if train.launcher is None:
+        launch("convs2s.train.run", [json.dumps(arguments)], train.workers, f"train-{seed}")
+    else:
+        train_on_nodes("convs2s.train.run", [json.dumps(arguments)], train, work, f"train-{seed}")
 
 
 def work_as_one(
@@ -151,17 +153,34 @@ def warn_of_load(workers: Workers) -> None:
 
 
 def begin(training: Training, folder: WorkFolder, place: Place | None) -> None:
-    """Resume from a checkpoint if there is one, here or at the place; all workers use the same checkpoint."""
-    workers = training.workers
+    """Resume from a checkpoint if there is one, here or at the place; other workers get it from the writer.
+
+    Raises:
+        ValueError: if another worker has other data than the writer.
+    """
+    workers, optimizer = training.workers, training.optimizer
     if workers.writes:
         folder.prepare()
         if place and (said := place.fetch(folder.list_saved())):
             print(said, file=sys.stderr)
         print(folder.resume(training), file=sys.stderr)
-    updates = workers.from_writer(training.state.updates)
-    if updates and not workers.writes:
-        folder.follow(training, updates)
-    workers.barrier()  # so that no checkpoint is removed while another worker is still reading it
+    if workers.count == 1:
+        return
+    training.state, prints = workers.from_writer((training.state, folder.prints))
+    if differing := sorted(name for name in prints if prints[name] != folder.prints.get(name)):
+        raise ValueError(
+            f"expected the inputs of the first node, found other ones on {socket.gethostname()} in "
+            f"{Path.cwd()}: {', '.join(differing)}."
+        )
+    optimizer.updates = training.state.updates
+    if optimizer.updates:
+        parameters = [p.detach() for p in training.model.parameters()]
+        buffers = [
+            b.setdefault(p, torch.zeros_like(p))
+            for b in optimizer.buffers.values()
+            for p in optimizer.parameters
+        ]
+        workers.copy_from_writer([*parameters, *buffers])
 
 
 def export(training: Training, params: ModelParams, best: list[Checkpoint], curves: Path, out: Path) -> None:
@@ -208,7 +227,7 @@ def main() -> None:
     arguments = json.loads(sys.argv[1])
     model = ModelParams.model_validate(arguments["model"])
     params = TrainParams.model_validate(arguments["train"])
-    name = f"train, worker {os.environ['RANK']}"
+    name = f"train, worker {os.environ['RANK']} on {socket.gethostname()}"
     with report_errors(name, TRAINING_MEMORY, "The training resumes from its last checkpoint."):
         paths = (Path(arguments[name]) for name in PATHS)
         work_as_one(model, params, arguments["seed"], *paths, code=arguments["code"])

@@ -126,20 +126,6 @@ class WorkFolder:
         """
         return [self.read(updates) for updates in state.bests(count)[0]] if state.epochs else []
 
-    def follow(self, training: Training, updates: int) -> None:
-        """Resume from the same checkpoint as the writer.
-
-        Raises:
-            OSError: if that checkpoint does not exist on this machine.
-        """
-        path = self.checkpoint(updates)
-        if not path.is_file():
-            raise FileNotFoundError(
-                f"{path} does not exist on this machine, but worker 0 has read it. Expected one work folder "
-                "that all machines see: share it, for example via NFS."
-            )
-        restore(self.read(updates), training, path)
-
     def list_kept(self, training: Training) -> set[int]:
         """Return which checkpoints, by their updates, to keep once the current state is saved.
 

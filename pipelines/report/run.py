@@ -32,7 +32,7 @@ FILES = (
 OF_SEED = ("trained/{}/metrics.json", "trained/{}/curves", "translations/{}/attention.npz", "replaced/{}")
 WEIGHTS = "data/trained/{}/model/weights.safetensors"
 MACHINES = {
-    *("download.folder", "train.nodes", "train.rendezvous"),
+    *("download.folder", "train.nodes", "train.launcher", "train.rendezvous", "train.restarts"),
     *("train.checkpoint_updates", "train.checkpoint_minutes", "train.checkpoints"),
 }
 """Parameters that say where files and machines are, and change no result."""

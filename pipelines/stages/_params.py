@@ -1,7 +1,7 @@
 """The values of params.yaml that each stage of dvc.yaml depends on: sections or single keys.
 
 A stage reruns after an edit of one of these, and of no other. Which checkpoints and event files are written,
-the rendezvous address and the list of seeds change no result of a training.
+how several machines meet and the list of seeds change no result of a training.
 """
 
 LANGUAGES = ("download.source_language", "download.target_language")

@@ -149,11 +149,11 @@ def test_a_stage_takes_exactly_the_sections_that_dvc_tracks(pipeline: dict[str, 
 
 
 def test_dvc_tracks_every_key_of_a_section_that_has_an_effect() -> None:
-    """Checkpoints, event files and the rendezvous address change no result; seeds are items."""
+    """Checkpoints, event files and how machines meet change no result; seeds are items."""
     untracked = {
         "train": {
             *("seeds", "checkpoint_updates", "checkpoint_minutes", "checkpoints"),
-            *("tensorboard", "rendezvous"),
+            *("tensorboard", "launcher", "rendezvous", "restarts"),
         },
         "align": {"candidates"},  # only for stage candidates
     }

@@ -63,7 +63,7 @@ def test_a_worker_that_is_gone_ends_the_other_with_a_message(
 
     with forked(2, work) as workers:
         workers[0].join(60)
-        assert workers[0].exitcode == 2
+        assert workers[0].exitcode == 75
     message = capfd.readouterr().err
     assert message.startswith("worker 0: error: another worker has exited, is suspended or cannot be reached")
     assert message.count("\n") == 1

@@ -44,7 +44,7 @@ def test_each_process_knows_its_place_and_the_caller_stays_as_it_was(
     if chosen:
         monkeypatch.setenv("OMP_NUM_THREADS", chosen)
     environment, handler = dict(os.environ), signal.getsignal(signal.SIGINT)
-    launch("place", [str(folder), "none"], workers=3, nodes=1, rendezvous=None, name="three")
+    launch("place", [str(folder), "none"], workers=3, name="three")
     found = {path.name: path.read_text() for path in folder.iterdir()}
     assert found == {str(rank): f"{rank} {rank} 3 {threads}" for rank in range(3)}
     assert dict(os.environ) == environment
@@ -57,7 +57,7 @@ def test_a_failing_process_is_named(folder: Path) -> None:
     with pytest.raises(
         ChildProcessError, match=r"Worker 1 of 2 failed with status 3\. Its own message is above"
     ):
-        launch("place", [str(folder), "1"], workers=2, nodes=1, rendezvous=None, name="failing")
+        launch("place", [str(folder), "1"], workers=2, name="failing")
     assert signal.getsignal(signal.SIGTERM) is handler
 
 
@@ -70,4 +70,4 @@ def test_an_interrupted_launch_ends(number: signal.Signals, monkeypatch: pytest.
 
     monkeypatch.setattr(module, "elastic_launch", lambda *_: interrupted)
     with pytest.raises(KeyboardInterrupt):
-        launch(sys.executable, [], workers=2, nodes=1, rendezvous=None, name="interrupted")
+        launch(sys.executable, [], workers=2, name="interrupted")

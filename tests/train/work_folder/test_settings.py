@@ -2,28 +2,18 @@
 
 import math
 import shutil
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from convs2s.train import loop
-from convs2s.train.checkpoint import read_checkpoint
-from convs2s.train.setup import build_training
-from convs2s.train.work_folder import WorkFolder
-from tests.train.tiny import ALONE, tiny_params
 from tests.train.work_folder import trainings
 from tests.train.work_folder.trainings import (
-    EPOCHS,
-    INPUTS,
     OUT,
-    TINY,
     WORK,
     finish,
     interrupt,
-    state_of,
     undisturbed,
-    updates_of,
     validating,
 )
 
@@ -117,15 +107,3 @@ def test_a_training_that_diverges_leaves_no_model(monkeypatch: pytest.MonkeyPatc
         with pytest.raises(FloatingPointError, match=r"after epoch 2 \(4 updates\) the validation loss is"):
             finish(learning_rate=0.2)
         assert not OUT.exists()
-
-
-def test_other_workers_follow_the_one_that_writes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They load the same checkpoint, even if there is a newer one; without it, the message has the remedy."""
-    (*_, older) = interrupt(monkeypatch, after=5)
-    settings = tiny_params(Path(), max_epochs=EPOCHS, **TINY)
-    training = build_training(settings.model, settings.train, 1, *INPUTS, WORK, ALONE)
-    folder = WorkFolder(WORK, read_checkpoint(older).prints)
-    folder.follow(training, updates_of(older))
-    assert training.state == state_of(older)
-    with pytest.raises(FileNotFoundError, match="Expected one work folder that all machines see"):
-        folder.follow(training, 4711)
