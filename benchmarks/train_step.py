@@ -35,7 +35,7 @@ from convs2s.config.model import ModelParams
 from convs2s.text.corpus.batching import Batch
 from convs2s.text.vocabulary.encoded import EncodedSentences, write_encoded
 from convs2s.text.vocabulary.vocabulary import EOS, write_vocabulary
-from convs2s.train.batch_update import make_update
+from convs2s.train.batch_update import finish_update, queue_update
 from convs2s.train.distributed import Workers
 from convs2s.train.setup import build_training, keep_freed_memory
 from convs2s.train.training import Training
@@ -56,10 +56,10 @@ class Variant:
     def update(self) -> int:
         """Make an update; return its target tokens."""
         self.training.model.train()
-        batch = next(self.batches)
-        make_update(self.training, self.losses, batch, 0.1)
+        loaded = self.training.load(next(self.batches))
+        finish_update(self.training, queue_update(self.training, self.losses, loaded, 0.1), loaded, 0.1)
         self.training.state.updates += 1
-        return batch.target_tokens
+        return loaded.batch.target_tokens
 
     def updates(self, count: int) -> float:
         """Make `count` updates; return their target tokens."""

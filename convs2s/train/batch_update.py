@@ -7,31 +7,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from convs2s.text.corpus.batching import Batch
-from convs2s.train.training import Training, UpdateResult
-
-
-def make_update(training: Training, losses: nn.Module, batch: Batch, learning_rate: float) -> UpdateResult:
-    """Process a batch's parts, then make one update.
-
-    Raises:
-        FloatingPointError: if the gradient is NaN or infinite; it is not applied.
-    """
-    entries = training.entries(training.train, batch)
-    results = queue_update(training, losses, batch, entries, learning_rate)
-    loss, signals, norm = results.tolist()  # the only point where the host waits for the device
-    if not math.isfinite(norm):
-        raise FloatingPointError(
-            f"Training diverged: in update {training.state.updates + 1:,} (epoch "
-            f"{len(training.state.epochs) + 1}, learning rate {learning_rate:g}) the gradient norm is "
-            f"{norm}; expected a finite one. The update was not applied. Lower train.learning_rate, or check "
-            "the data for damaged sentences."
-        )
-    return UpdateResult(loss, norm, None if entries is None else len(entries), signals > 0)
+from convs2s.train.training import Loaded, Training, UpdateResult
 
 
 def queue_update(
-    training: Training, losses: nn.Module, batch: Batch, entries: Tensor | None, learning_rate: float
+    training: Training, losses: nn.Module, loaded: Loaded, learning_rate: float
 ) -> Float[Tensor, "3"]:
     """Queue an update on the device; return loss and signals summed over workers, and the gradient norm.
 
@@ -40,27 +20,48 @@ def queue_update(
     workers = training.workers
     seed = np.random.SeedSequence([training.seed, training.state.updates, workers.rank])
     torch.manual_seed(int(seed.generate_state(1, np.uint64)[0]))
-    total = add_gradients(training, losses, batch, entries)
+    total = add_gradients(training, losses, loaded)
     norm = training.optimizer.update(learning_rate, training.clip_norm)
     # All workers must end after the same update, so they add up their signals.
     summed = workers.total(torch.stack([total, total.new_tensor(len(training.signals))]))
     return torch.cat([summed, norm.double().reshape(1)])
 
 
-def add_gradients(
-    training: Training, losses: nn.Module, batch: Batch, entries: Tensor | None
-) -> Float[Tensor, ""]:
+def finish_update(
+    training: Training, queued: Float[Tensor, "3"], loaded: Loaded, learning_rate: float
+) -> UpdateResult:
+    """Wait for an update and return its result.
+
+    Args:
+        queued: as returned by `queue_update`.
+
+    Raises:
+        FloatingPointError: if the gradient is NaN or infinite; it is not applied.
+    """
+    loss, signals, norm = queued.tolist()  # the only point where the host waits for the device
+    if not math.isfinite(norm):
+        raise FloatingPointError(
+            f"Training diverged: in update {training.state.updates + 1:,} (epoch "
+            f"{len(training.state.epochs) + 1}, learning rate {learning_rate:g}) the gradient norm is "
+            f"{norm}; expected a finite one. The update was not applied. Lower train.learning_rate, or check "
+            "the data for damaged sentences."
+        )
+    selected = None if loaded.entries is None else len(loaded.entries)
+    return UpdateResult(loss, norm, selected, signals > 0)
+
+
+def add_gradients(training: Training, losses: nn.Module, loaded: Loaded) -> Float[Tensor, ""]:
     """Add up the gradients of this worker's parts of a batch; return the sum of their losses."""
-    workers, device = training.workers, training.workers.device
+    workers, device, batch = training.workers, training.workers.device, loaded.batch
     # Backward averages over workers, but we want the sum over all tokens of the batch, divided by their
     # number (§4.2, T13).
     scale = workers.count / batch.target_tokens if batch.counted else 0.0
     half = training.precision == torch.bfloat16
     total = torch.zeros((), dtype=torch.float64, device=device)
-    for i, part in enumerate(batch.parts, start=1):
-        with workers.accumulate(losses, last=i == len(batch.parts)):
+    for i, part in enumerate(loaded.parts, start=1):
+        with workers.accumulate(losses, last=i == len(loaded.parts)):
             with torch.autocast(device.type, torch.bfloat16, enabled=half):
-                loss, _ = losses(*training.inputs(training.train, part), entries)
+                loss, _ = losses(*part, loaded.entries)
             (loss * scale).backward()
         if batch.counted:
             total += loss.detach()

@@ -97,6 +97,15 @@ class Workers:
         if self.count > 1:
             dist.barrier()
 
+    @contextlib.contextmanager
+    def writer_first(self) -> Iterator[None]:
+        """Let the writer run this block before the others."""
+        if not self.writes:
+            self.barrier()
+        yield
+        if self.writes:
+            self.barrier()
+
 
 @contextlib.contextmanager
 def join_workers(local_workers: int) -> Iterator[Workers]:

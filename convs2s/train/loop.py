@@ -4,11 +4,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import nn
 
-from convs2s.train.batch_update import make_update
+from convs2s.text.corpus.batching import Order
+from convs2s.train.batch_update import finish_update, queue_update
 from convs2s.train.training import Record, Training
 
 
@@ -63,30 +63,29 @@ def train(training: Training) -> Iterator[UpdateReport | EpochReport]:
     if training.compiled:
         losses.compile(dynamic=True)
     parallel = training.workers.wrap(losses, training.precision)
+    passes, order = -1, None
     while True:
         if training.is_validation_due:
             yield EpochReport(finish_epoch(training), state.last_is_best)
         if training.annealing.ends(state.perplexities) is not None:
             return
-        yield from train_until_validation(training, parallel)
+        if order is None or state.passes != passes:
+            passes, order = state.passes, training.begin_pass()
+        yield from train_until_validation(training, parallel, order)
 
 
-def train_until_validation(training: Training, losses: nn.Module) -> Iterator[UpdateReport]:
+def train_until_validation(training: Training, losses: nn.Module, order: Order) -> Iterator[UpdateReport]:
     """Make updates until an epoch is complete, or a pass through the training data."""
-    state = training.state
-    training.split_words()
-    batches = training.batching.epoch(
-        training.train.source.lengths,
-        training.train.target.lengths,
-        training.seed,
-        state.passes,
-        training.workers.rank,
-    )
+    state, batches = training.state, len(order.spans)
     training.model.train()
-    for batch in batches[state.batch :]:
-        learning_rate = training.learning_rate()
-        result = make_update(training, losses, batch, learning_rate)
-        state.count(result, batch.target_tokens, learning_rate, len(batches))
+    ahead = map(training.load, training.batching.share(order, training.workers.rank, state.batch))
+    following = next(ahead, None)
+    while loaded := following:
+        batch, learning_rate = loaded.batch, training.learning_rate()
+        queued = queue_update(training, losses, loaded, learning_rate)
+        following = next(ahead, None)  # while a GPU computes
+        result = finish_update(training, queued, loaded, learning_rate)
+        state.count(result, batch.target_tokens, learning_rate, batches)
         yield UpdateReport(
             epoch=len(state.epochs) + 1,
             update=state.updates,
@@ -96,7 +95,7 @@ def train_until_validation(training: Training, losses: nn.Module) -> Iterator[Up
             target_tokens=batch.target_tokens,
             sentences=batch.sentences,
             batch=state.epoch_updates,
-            batches=training.validate_updates or len(batches),
+            batches=training.validate_updates or batches,
             selected=result.selected,
             is_last=result.is_last,
         )
@@ -152,5 +151,5 @@ def validation_loss(training: Training) -> float:
         for part in batch.parts:
             _, likelihood = losses(*training.inputs(valid, part), entries)
             total += likelihood
-    tokens = int(np.sum(valid.target.lengths))
+    tokens = int(valid.target.lengths.sum())
     return float(workers.total(total)) / tokens

@@ -31,7 +31,7 @@ from convs2s.train.loop import train, validation_loss
 from convs2s.train.place import Place
 from convs2s.train.setup import build_training, keep_freed_memory
 from convs2s.train.training import Training
-from convs2s.train.work_folder import WorkFolder, hold
+from convs2s.train.work_folder import DIGESTS, WorkFolder, hold
 from convs2s.watch.cost import Meter
 
 PATHS = ("encoded", "vocabulary", "candidates", "work", "out")
@@ -115,7 +115,11 @@ def work_as_one(
         keep_freed_memory()
         warn_of_load(workers)
         training = build_training(model_params, params, seed, encoded, vocabulary, table, work, workers)
-        prints = training_fingerprint(model_params, params, seed, encoded, table, workers.count, code)
+        with workers.writer_first():
+            known = work / DIGESTS
+            prints = training_fingerprint(
+                model_params, params, seed, encoded, table, known, workers.count, code
+            )
         folder = WorkFolder(work, prints)
         place = None
         if workers.writes and params.checkpoints:

@@ -46,7 +46,7 @@ def build_training(
         encoded: folder with train/ and valid/, as written by the stage encode.
         vocabulary: folder with source.tsv and target.tsv.
         candidates: file candidates.npz, read only with vocabulary selection.
-        work: folder for the ids of an epoch, written only with BPE dropout.
+        work: folder for the order of an epoch, written for several workers, and its ids, with BPE dropout.
 
     Raises:
         ValueError: if there are no pairs, ids are damaged, or a sentence is longer than the position table.
@@ -87,9 +87,10 @@ def build_training(
         warmup=params.warmup_updates,
         validate_updates=params.validate_updates,
         average=params.average,
-        bpe_dropout=BpeDropout(encoded / "train", vocabulary, work / SAMPLES, params.bpe_dropout, seed)
+        bpe_dropout=BpeDropout(encoded / "train", vocabulary, params.bpe_dropout, seed)
         if params.bpe_dropout
         else None,
+        samples=work / SAMPLES,
         compiled=params.compile,
         selection=load_selection(params, candidates, sizes[1]),
     )
@@ -189,10 +190,11 @@ def check_lengths(folder: Path, pairs: Pairs, model: Seq2Seq) -> None:
         ("source", pairs.source, model.max_source_tokens),
         ("target", pairs.target, model.max_target_tokens),
     ):
-        longest = int(corpus.lengths.argmax())
-        if limit is not None and corpus.lengths[longest] > limit:
+        lengths = corpus.lengths
+        longest = int(lengths.argmax())
+        if limit is not None and lengths[longest] > limit:
             raise ValueError(
-                f"{folder}, {side} sentence {longest + 1:,} has {corpus.lengths[longest]:,} tokens including "
+                f"{folder}, {side} sentence {longest + 1:,} has {lengths[longest]:,} tokens including "
                 f"EOS, but the position table holds {limit:,}. Raise model.max_positions, or lower "
                 "filter.max_words."
             )

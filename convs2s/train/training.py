@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from convs2s.model.seq2seq import Seq2Seq
-from convs2s.text.corpus.batching import Batch, Batching, pad
+from convs2s.text.corpus.batching import Batch, Batching, Indices, Order, pad
 from convs2s.text.corpus.files import SIDES, remove
 from convs2s.text.vocabulary.bpe_dropout import BpeDropout
 from convs2s.text.vocabulary.encoded import EncodedCorpus
@@ -57,12 +57,24 @@ class Pairs:
         """Open both sides of encoded text; with vocabulary sizes, check all ids against them."""
         return cls(*(EncodedCorpus.open(folder, side, size) for side, size in zip(SIDES, sizes, strict=True)))
 
-    def arrays(
-        self, sentences: Sequence[int] | NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def arrays(self, sentences: Sequence[int] | Indices) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return padded source and target ids of these pairs, (B, S) and (B, T)."""
         source, target = (pad([side[int(i)] for i in sentences], PAD) for side in (self.source, self.target))
         return source, target
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A batch with its ids on the device.
+
+    Attributes:
+        parts: as `Training.inputs`, for each part of this worker's share.
+        entries: target vocabulary entries selected; None if all are used.
+    """
+
+    batch: Batch
+    parts: list[tuple[Tensor, Tensor, Tensor]]
+    entries: Tensor | None
 
 
 @dataclass
@@ -151,6 +163,7 @@ class Training:
         validate_updates: updates between validations; None for a pass through the training data.
         average: epochs whose mean weights are the model.
         bpe_dropout: splits the words of each pass anew; None to train on the encoded corpus.
+        samples: folder for what all workers read in a pass.
         compiled: whether torch.compile compiles the model and its loss.
         precision: of products; float32 or bfloat16 (T38).
         smoothing: label smoothing; with vocabulary selection, over the selected entries.
@@ -177,6 +190,7 @@ class Training:
     validate_updates: int | None
     average: int
     bpe_dropout: BpeDropout | None
+    samples: Path
     compiled: bool
     selection: VocabularySelection | None
     state: State = field(default_factory=State)
@@ -206,21 +220,37 @@ class Training:
         updates = self.state.epoch_updates
         return updates == self.validate_updates if self.validate_updates else updates > 0 == self.state.batch
 
-    def split_words(self) -> None:
-        """Split the words of the next pass anew, if this is switched on; all workers read the same files."""
-        if self.bpe_dropout is None:
-            return
-        folder = self.bpe_dropout.work
-        if self.workers.writes:
-            remove(folder)
-            folder.mkdir(parents=True)
-            self.bpe_dropout.write(self.state.passes, folder / str(self.state.passes))
-        self.workers.barrier()
-        self.train = Pairs.open(folder / str(self.state.passes))
+    def begin_pass(self) -> Order:
+        """Split the words of the next pass anew, if this is switched on; return its batches.
 
-    def inputs(
-        self, pairs: Pairs, sentences: Sequence[int] | NDArray[np.int64]
-    ) -> tuple[Tensor, Tensor, Tensor]:
+        The writer does both, and all workers read the same files.
+        """
+        passes, workers = self.state.passes, self.workers
+        if workers.writes:
+            remove(self.samples)
+        if self.bpe_dropout:
+            ids = self.samples / f"ids-{passes}"
+            if workers.writes:
+                self.bpe_dropout.write(passes, ids)
+            workers.barrier()
+            self.train = Pairs.open(ids)
+        shared = self.samples / f"order-{passes}"
+        if workers.writes:
+            order = self.batching.order(
+                self.train.source.lengths, self.train.target.lengths, self.seed, passes
+            )
+            if workers.count == 1:
+                return order
+            order.write(shared)
+        workers.barrier()
+        return Order.open(shared)
+
+    def load(self, batch: Batch) -> Loaded:
+        """Load a batch of training pairs."""
+        parts = [self.inputs(self.train, part) for part in batch.parts]
+        return Loaded(batch, parts, self.entries(self.train, batch))
+
+    def inputs(self, pairs: Pairs, sentences: Sequence[int] | Indices) -> tuple[Tensor, Tensor, Tensor]:
         """Return source ids, target ids, and the indices of non-padding tokens in the flattened target.
 
         All are on the device. Finding the indices on the host is free; on a GPU, the host would have to wait

@@ -2,7 +2,9 @@
 
     WORK/lock                               held by the training that writes here
     WORK/progress.json, curves/             of the current run, for people and flows
-    WORK/samples/                           ids of the current pass, with BPE dropout
+    WORK/digests.json                       of the encoded text, by size, time and inode
+    WORK/samples/                           of the current pass: its order, with several workers, and its
+                                            ids, with BPE dropout
     WORK/costs/                             of finished trainings
     WORK/tensorboard/ID/                    event files, with train.tensorboard
     WORK/ID/checkpoint-UPDATES.safetensors  of the training whose fingerprint has this ID
@@ -48,6 +50,7 @@ PATTERN = checkpoint_name("*")
 ENDED = ".ended"  # suffix of a folder that is being removed
 LAST = "ended"
 SAMPLES = "samples"
+DIGESTS = "digests.json"
 
 
 class WorkFolder:
@@ -214,7 +217,7 @@ def remove_ended(work: Path) -> None:
         own.rename(ended)
     except OSError as error:  # harmless: the next run would resume at the end
         print(f"Warning: {own} cannot be removed ({error}).", file=sys.stderr)
-    for path in (ended, work / "curves", work / "progress.json", work / SAMPLES, last):
+    for path in (ended, work / "curves", work / "progress.json", work / SAMPLES, work / DIGESTS, last):
         discard(path)
 
 

@@ -1,5 +1,7 @@
 import math
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -8,11 +10,29 @@ from torch.testing import assert_close
 
 from convs2s.text.corpus.batching import Batch, Batching
 from convs2s.text.vocabulary.vocabulary import EOS
-from convs2s.train.batch_update import make_update, queue_update
+from convs2s.train import loop
+from convs2s.train.batch_update import finish_update, queue_update
 from convs2s.train.distributed import Workers
 from convs2s.train.loop import UpdateReport, train, validation_loss
 from convs2s.train.run import metrics
+from convs2s.train.training import Training, UpdateResult
 from tests.train.tiny import VOCABULARY, tiny_training, weights
+
+
+def noting(calls: list[str], function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return this function, which also adds its name to the calls."""
+
+    def call(*arguments: Any) -> Any:
+        calls.append(function.__name__)
+        return function(*arguments)
+
+    return call
+
+
+def update(run: Training, batch: Batch) -> UpdateResult:
+    """Make an update with a learning rate of 1."""
+    loaded = run.load(batch)
+    return finish_update(run, queue_update(run, run.losses(0.0), loaded, 1.0), loaded, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +75,7 @@ def test_a_batch_s_gradient_is_the_sum_over_its_tokens_divided_by_their_number(t
     wanted = {name: p.grad.clone() for name, p in run.model.named_parameters() if p.grad is not None}
     run.optimizer.clear_gradients()
     run.model.train()
-    make_update(run, run.losses(0.0), batch, learning_rate=1.0)
+    update(run, batch)
     for name, parameter in run.model.named_parameters():
         assert_close(before[name] - parameter.detach(), wanted[name], atol=1e-5, rtol=1e-4)
 
@@ -81,7 +101,7 @@ def test_random_numbers_differ_by_seed_update_and_worker(tmp_path: Path) -> None
 
     def loss(seed: int, updates: int, rank: int) -> float:
         run.seed, run.state.updates, run.workers = seed, updates, Workers(rank, 1, torch.device("cpu"))
-        return float(queue_update(run, losses, batch, None, learning_rate=0.0)[0])
+        return float(queue_update(run, losses, run.load(batch), learning_rate=0.0)[0])
 
     places = [(1, 0, 0), (2, 0, 0), (1, 1, 0), (1, 0, 1)]
     found = [loss(*place) for place in places]
@@ -100,13 +120,36 @@ def test_reports_count_what_was_done(tmp_path: Path) -> None:
     assert [u.update for u in updates] == list(range(1, len(updates) + 1))
 
 
+def test_the_next_batch_is_loaded_before_the_result_is_awaited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Meanwhile a GPU computes. Each batch is loaded once, but for those dropped at a validation."""
+    run, calls = tiny_training(tmp_path, pairs=40, validate_updates=3, max_epochs=2), list[str]()
+    for owner, name in ((Training, "load"), (loop, "queue_update"), (loop, "finish_update")):
+        monkeypatch.setattr(owner, name, noting(calls, getattr(owner, name)))
+    list(train(run))
+    once, step = ["load"], ["queue_update", "load", "finish_update"]
+    last = ["queue_update", "finish_update"]  # of a pass
+    assert calls == [*once, *step * 3, *once, *step, *last, *once, *step]
+
+
+def test_a_pass_is_ordered_once_whenever_it_is_validated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """This takes seconds with millions of pairs; resumed, a training orders its pass again."""
+    run, calls = tiny_training(tmp_path, pairs=40, validate_updates=2, max_epochs=5), list[str]()
+    monkeypatch.setattr(Training, "begin_pass", noting(calls, Training.begin_pass))
+    reports = [report for report in train(run) if isinstance(report, UpdateReport)]
+    assert (len(reports), len(calls)) == (10, 2)
+
+
 def test_an_uncounted_batch_changes_no_weight(tmp_path: Path) -> None:
     """A worker that only stays in step with the others adds nothing to the sum."""
     run = tiny_training(tmp_path, momentum=1e-9)
     before = weights(run)
     part = torch.arange(2).numpy()
     batch = Batch(whole=part, parts=[part], target_tokens=10, sentences=1, counted=False)
-    result = make_update(run, run.losses(0.0), batch, learning_rate=1.0)
+    result = update(run, batch)
     assert (result.loss, result.gradient_norm) == (0.0, 0.0)
     assert torch.equal(weights(run), before)
 

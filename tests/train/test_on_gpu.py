@@ -68,7 +68,7 @@ def test_an_update_is_that_of_the_cpu(
         losses = run.losses(0.1).train()
         if compiled and place is GPU:
             losses.compile(dynamic=True)
-        results = queue_update(run, losses, batch(run), None, 1.0)
+        results = queue_update(run, losses, run.load(batch(run)), 1.0)
         moved = {key: (p.detach() - before[key]).cpu() for key, p in run.model.named_parameters()}
         found.append({"results": results.cpu(), **moved})
     for key, expected in found[0].items():
@@ -84,10 +84,10 @@ def test_the_host_does_not_wait_within_an_update(
     """The first update is not checked: it allocates memory and loads kernels."""
     run = training(tmp_path / "a", precision=precision, selection=selection, dropout=0.1, max_tokens=20)
     losses = run.losses(0.1).train()
-    entries = run.entries(run.train, batch(run))
-    queue_update(run, losses, batch(run), entries, 0.1)
+    queue_update(run, losses, run.load(batch(run)), 0.1)
     with waits_are_errors():
-        results = queue_update(run, losses, batch(run), entries, 0.1)
+        results = queue_update(run, losses, run.load(batch(run)), 0.1)
+        run.load(batch(run))  # the next one, while this one is computed
     assert results.isfinite().all()
 
 

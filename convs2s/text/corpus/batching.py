@@ -1,12 +1,37 @@
 """Batches of sentences of similar length (T14, T15): the sentences of each update, and their order."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-Indices = NDArray[np.int64]
+Indices = NDArray[np.integer[Any]]
+
+
+class Order(NamedTuple):
+    """The sentences of an epoch in the order of their lengths, cut into the batches of all workers."""
+
+    sentences: Indices
+    """Their indices, in the order of their lengths."""
+    lengths: NDArray[np.unsignedinteger[Any]]
+    """(sentences, 2): of source and target, in the same order."""
+    spans: NDArray[np.int64]
+    """(batches, 2): start and end of each batch in these, in the order of updates."""
+
+    @classmethod
+    def open(cls, folder: Path) -> Self:
+        """Memory-map an order written by `write`."""
+        return cls(*(np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r")) for name in cls._fields))
+
+    def write(self, folder: Path) -> None:
+        """Write this order to a new folder."""
+        folder.mkdir(parents=True)
+        for name, array in self._asdict().items():
+            np.save(folder / f"{name}.npy", array)
 
 
 @dataclass(frozen=True)
@@ -57,49 +82,80 @@ class Batching:
     ) -> list[Batch]:
         """Return this worker's batches of an epoch, in order; determined by the seed and the epoch.
 
-        Sentences are sorted by source length, then target length, then randomly, and cut into batches, which
-        are shuffled. Two workers with half the batch size see exactly the batches of a single worker.
+        Two workers with half the batch size see exactly the batches of a single worker.
         """
-        lengths = np.stack([np.asarray(source_lengths), np.asarray(target_lengths)], axis=1)
-        random = np.random.default_rng([seed, epoch])
-        order = np.lexsort((random.random(len(lengths)), lengths[:, 1], lengths[:, 0]))
-        batches = list(self._cut(order, lengths))
-        return [self._share(batches[i], lengths, rank) for i in random.permutation(len(batches))]
+        return list(self.share(self.order(source_lengths, target_lengths, seed, epoch), rank))
 
-    def _cut(self, order: Indices, lengths: NDArray[np.int64]) -> Iterator[Indices]:
+    def order(
+        self,
+        source_lengths: Sequence[int] | Indices,
+        target_lengths: Sequence[int] | Indices,
+        seed: int,
+        epoch: int,
+    ) -> Order:
+        """Return the batches of an epoch.
+
+        Sentences are sorted by source length, then target length, then randomly, and cut into batches, which
+        are shuffled.
+        """
+        # Lengths of 16 bits are sorted by their digits, in linear time.
+        narrow = np.min_scalar_type(max(np.max(source_lengths), np.max(target_lengths), 256))
+        sides = [np.asarray(side, narrow) for side in (source_lengths, target_lengths)]
+        order = np.lexsort(sides[::-1]).astype(np.min_scalar_type(len(sides[0])))
+        lengths = np.stack([side[order] for side in sides], axis=1)
+        random = np.random.default_rng([seed, epoch])
+        numbers = random.random(len(order))
+        changes = np.flatnonzero((lengths[1:] != lengths[:-1]).any(axis=1)) + 1
+        for start, end in itertools.pairwise([0, *changes.tolist(), len(order)]):
+            equal = order[start:end]  # sentences of equal lengths
+            order[start:end] = equal[numbers[equal].argsort(kind="stable")]
+        spans = np.array(list(self._cut(lengths)))
+        return Order(order, lengths, spans[random.permutation(len(spans))])
+
+    def share(self, order: Order, rank: int, first: int = 0) -> Iterator[Batch]:
+        """Yield this worker's batches, from number `first`, counted from 0."""
+        for start, end in order.spans[first:]:
+            yield self._share(order.sentences[start:end], order.lengths[start:end], rank)
+
+    def _cut(self, lengths: Indices) -> Iterator[tuple[int, int]]:
         """Cut sorted sentences into the batches of all workers together."""
         sentences = self.sentences * self.workers
         if self.by_sentences:
-            yield from (order[i : i + sentences] for i in range(0, len(order), sentences))
+            for start in range(0, len(lengths), sentences):
+                yield start, min(start + sentences, len(lengths))
         else:
-            yield from fit(order, lengths, self.max_tokens * self.workers, sentences)
+            yield from fit(lengths, self.max_tokens * self.workers, sentences)
 
-    def _share(self, batch: Indices, lengths: NDArray[np.int64], rank: int) -> Batch:
+    def _share(self, batch: Indices, lengths: Indices, rank: int) -> Batch:
         # Every W-th sentence: this spreads lengths, and so work, evenly over the workers.
-        share = batch[rank :: self.workers]
-        counted = len(share) > 0
-        own = share if counted else batch[:1]
+        counted = rank < len(batch)
+        own = slice(rank, None, self.workers) if counted else slice(1)
         # When batching by tokens, a batch fits the workers' combined limit, but a share may exceed its own by
         # one sentence: no worker should make a second pass for that while the others wait.
-        parts = list(fit(own, lengths, self.max_tokens, len(batch))) if self.by_sentences else [own]
-        return Batch(batch, parts, int(lengths[batch, 1].sum()), len(batch), counted)
+        runs = fit(lengths[own], self.max_tokens, len(batch)) if self.by_sentences else [(0, len(batch))]
+        parts = [batch[own][start:end] for start, end in runs]
+        return Batch(batch, parts, int(lengths[:, 1].sum()), len(batch), counted)
 
 
-def fit(order: Indices, lengths: NDArray[np.int64], max_tokens: int, max_sentences: int) -> Iterator[Indices]:
+def fit(lengths: Indices, max_tokens: int, max_sentences: int) -> Iterator[tuple[int, int]]:
     """Cut sentences, in order, into runs of at most `max_tokens` padded tokens on either side.
 
     A sentence that exceeds the limit by itself gets its own run.
+
+    Args:
+        lengths: (sentences, 2), of source and target, at least 1.
     """
-    # A run's padded size is its number of sentences times the length of the longest.
-    longest = lengths[order].max(axis=1).tolist()
-    start, widest = 0, 0
-    for i, length in enumerate(longest):
-        widest = max(widest, length)
-        if i > start and (widest * (i + 1 - start) > max_tokens or i - start == max_sentences):
-            yield order[start:i]
-            start, widest = i, length
-    if start < len(longest):
-        yield order[start:]
+    longest = lengths.max(axis=1)
+    start = 0
+    while start < len(longest):
+        # The first sentence alone limits how many fit.
+        most = min(max_tokens // int(longest[start]), max_sentences)
+        widest = np.maximum.accumulate(longest[start : start + most])
+        # A run's padded size is its number of sentences times the length of the longest.
+        padded = widest * np.arange(1, len(widest) + 1)
+        end = start + max(1, int(padded.searchsorted(max_tokens, side="right")))
+        yield start, end
+        start = end
 
 
 def pad(sentences: Sequence[NDArray[np.integer]], padding_id: int) -> NDArray[np.int64]:

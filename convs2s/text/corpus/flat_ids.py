@@ -1,6 +1,5 @@
 """Sentences as one flat array of ids, and the offset of each sentence: in memory and as .npy files."""
 
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,10 +22,11 @@ class FlatIds:
         self.ids = ids
         self.offsets = offsets
 
-    @cached_property
-    def lengths(self) -> Offsets:
-        """Number of ids in each sentence."""
-        return np.diff(self.offsets)
+    @property
+    def lengths(self) -> NDArray[np.int32]:
+        """Number of ids in each sentence; computed anew, because a training never needs them for long."""
+        lengths = np.empty(len(self), np.int32)
+        return np.subtract(self.offsets[1:], self.offsets[:-1], out=lengths, casting="same_kind")
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

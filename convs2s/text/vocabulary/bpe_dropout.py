@@ -24,14 +24,12 @@ class BpeDropout:
     Attributes:
         encoded: folder of the corpus, from whose ids the words are read.
         vocabulary: folder of both sides' codecs.
-        work: folder for the ids of the current pass.
         probability: that a merge is left out.
         seed: of the training.
     """
 
     encoded: Path
     vocabulary: Path
-    work: Path
     probability: float
     seed: int
 
@@ -51,18 +49,19 @@ class Splitter:
 
     def __init__(self, dropout: BpeDropout, number: int) -> None:
         self._dropout, self._pass = dropout, number
+        corpora = [EncodedCorpus.open(dropout.encoded, side) for side in SIDES]
         self._sides = [
-            (EncodedCorpus.open(dropout.encoded, side), Codec.load(dropout.vocabulary, side))
-            for side in SIDES
+            (corpus, Codec.load(dropout.vocabulary, side), corpus.lengths.max())
+            for side, corpus in zip(SIDES, corpora, strict=True)
         ]
 
     def __call__(self, chunks: list[tuple[int, int]]) -> list[EncodedSentences]:
         ((first, count),) = chunks
         encoded = []
-        for number, (corpus, codec) in enumerate(self._sides):
+        for number, (corpus, codec, longest) in enumerate(self._sides):
             # Six times as fast as numpy's generators, for single numbers
             random = Random(f"{self._dropout.seed} {self._pass} {first} {number}").random
-            sentences, longest = [], corpus.lengths.max()
+            sentences = []
             for i in range(first, min(first + count, len(corpus))):
                 ids = codec.split(codec.decode(corpus[i]), self._dropout.probability, random)
                 # Position tables need only hold the corpus as it is.

@@ -1,7 +1,9 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from convs2s.text.corpus.batching import Batching, pad
+from convs2s.text.corpus.batching import Batching, Order, pad
 
 SOURCE = [3, 9, 4, 4, 7, 2, 8, 5, 5, 6, 3]
 TARGET = [4, 8, 4, 3, 9, 2, 7, 5, 6, 6, 3]
@@ -36,6 +38,36 @@ def test_order_depends_on_seed_and_epoch_only() -> None:
     assert sentences(batching) == sentences(batching)
     assert sentences(batching) != sentences(batching, epoch=1)
     assert sentences(batching) != sentences(batching, seed=2)
+
+
+@pytest.mark.parametrize("by_sentences", [True, False])
+@pytest.mark.parametrize("longest", [40, 70_000])
+def test_the_order_follows_the_definition(by_sentences: bool, longest: int) -> None:
+    """Checkpoints rest on it: sorted by both lengths, then random numbers, cut, and shuffled."""
+    source, target = np.random.default_rng(2).integers(1, [[40], [longest]], (2, 3000))
+    random = np.random.default_rng([1, 7])
+    numbers = random.random(3000)
+    wanted: list[list[int]] = [[]]
+    for i in sorted(range(3000), key=lambda i: (source[i], target[i], numbers[i])):
+        widest = max(max(source[j], target[j]) for j in [*wanted[-1], i])
+        fits = by_sentences or widest * (len(wanted[-1]) + 1) <= 900
+        if wanted[-1] and (len(wanted[-1]) == 50 or not fits):
+            wanted.append([])
+        wanted[-1].append(i)
+    batches = Batching(by_sentences, 50, 900).epoch(source, target, seed=1, epoch=7)
+    assert [b.whole.tolist() for b in batches] == [wanted[i] for i in random.permutation(len(wanted))]
+
+
+def test_an_order_may_be_read_from_files(tmp_path: Path) -> None:
+    """All workers of a machine share it, and can begin at any batch."""
+    batching = Batching(True, 1, 12, workers=2)
+    order = batching.order(SOURCE, TARGET, 1, 0)
+    order.write(tmp_path / "order")
+    for rank in (0, 1):
+        shares = [list(batching.share(one, rank)) for one in (order, Order.open(tmp_path / "order"))]
+        shares.append([*shares[0][:2], *batching.share(order, rank, 2)])
+        found = [[(*map(str, b.parts), b.target_tokens) for b in share] for share in shares]
+        assert found[0] == found[1] == found[2]
 
 
 @pytest.mark.parametrize("by_sentences", [True, False])

@@ -16,7 +16,7 @@ from tests.train.tiny import write_words
 def write(folder: Path, probability: float = 0.3, seed: int = 1, number: int = 0) -> list[bytes]:
     """Write the ids of a pass to folder/pass; return them."""
     inputs = folder / "encoded" / "train", folder / "vocabulary"
-    BpeDropout(*inputs, folder, probability, seed).write(number, folder / "pass")
+    BpeDropout(*inputs, probability, seed).write(number, folder / "pass")
     return [path.read_bytes() for path in sorted((folder / "pass").iterdir())]
 
 

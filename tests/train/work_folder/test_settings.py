@@ -83,7 +83,7 @@ def test_a_finished_training_is_exported_again_until_its_outputs_are_safe(
     finish({"loop": "2"})
     shutil.rmtree(OUT)
     capsys.readouterr()
-    monkeypatch.setattr(loop, "make_update", lambda *_: pytest.fail("it trains again"))
+    monkeypatch.setattr(loop, "queue_update", lambda *_: pytest.fail("it trains again"))
     assert finish() == wanted
     assert "Training continues from" in capsys.readouterr().err
     assert [path.name for path in sorted(WORK.iterdir())] == ["costs", "lock"]
