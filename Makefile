@@ -6,8 +6,14 @@ export DVC_NO_ANALYTICS := 1
 export USER := $(or $(USER),$(shell id -un 2>/dev/null))
 export HOME := $(or $(HOME),$(shell getent passwd "$$(id -u)" | cut -d: -f6),/)
 
-.PHONY: install preset dag repro report runs flow sweep flow-stop docs test test-flows test-faults test-properties test-slow gpu-report check
+.PHONY: help install preset dag repro report runs flow sweep flow-stop docs test test-flows test-faults test-properties test-slow gpu-report check
 
+# List the targets, each with the first sentence of its comment
+help:
+	@awk '/^# /{if (!about) about = substr($$0, 3); next} /^[a-z-]+:/{sub(/:.*/, ""); sub(/(:|\.|;) .*/, "", about); \
+	    printf "make %-17s%s\n", $$0, about} {about = ""}' Makefile
+
+# Make .venv and install everything; the other targets do this first
 install: .venv/installed
 
 # Without .venv on PATH, which may be of another version of Python
@@ -41,6 +47,7 @@ preset: install
 dag: install
 	@python -m pipelines.dag
 
+# Run the pipeline from nothing to a BLEU score, or what has changed since, and write the report
 repro: install
 	@python -m pipelines.check
 	@python -m pipelines.repair
@@ -66,6 +73,7 @@ flow: install
 sweep: install
 	@python -m pipelines.flows.machine sweep '$(TABLE)' $(SET)
 
+# Stop the server and worker of `make flow`, with their runs
 flow-stop: install
 	@python -m pipelines.flows.machine stop
 
@@ -82,6 +90,7 @@ docs: install .venv/docs-installed
 	@python -m pip install --quiet -c constraints.txt -e '.[docs]'
 	@touch $@
 
+# The tests that need no GPU, network or server
 test: install
 	python -m pytest -n auto --dist worksteal
 
@@ -101,9 +110,11 @@ test-properties: install
 gpu-report:
 	$(PYTHON) -m benchmarks.gpu_report $(if $(OUT),--out $(OUT)) $(if $(TOY),--toy)
 
+# The tests that take more than a few seconds
 test-slow: install
 	python -m pytest -n auto --dist worksteal -m "slow and not flows"
 
+# What to run before a commit
 check: install
 	ruff check .
 	mypy

@@ -106,7 +106,8 @@ def python(words: Words) -> None:
         spec = importlib.util.find_spec(f"{module}.__main__")
     if spec is None or spec.origin is None:
         raise Wrong(f"there is no module {module} to start")
-    if "argparse" not in (source := Path(spec.origin).read_text(encoding="utf-8")):
+    origin = spec.origin
+    if "argparse" not in (source := Path(origin).read_text(encoding="utf-8")):
         if arguments or "__main__" not in source + spec.name:
             raise Wrong(f"{module} cannot be started with {arguments}")
         return
@@ -124,7 +125,7 @@ def python(words: Words) -> None:
         mock.patch.object(parser, "parse_intermixed_args", stop(parser.parse_intermixed_args)),
         mock.patch.object(sys, "argv", [module, *arguments]),
     ):
-        parses(lambda: runpy.run_module(module, run_name="__main__"), f"{module} {arguments}")
+        parses(lambda: runpy.run_path(origin, run_name="__main__"), f"{module} {arguments}")
 
 
 def parses(parse: Callable[[], object], line: str) -> None:
