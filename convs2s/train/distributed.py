@@ -36,11 +36,15 @@ class Workers:
         rank: rank of this process; rank 0 writes files.
         count: processes in total.
         device: device of this process.
+        node: rank of this machine.
+        is_first: of this machine; it writes what only the workers of its machine read.
     """
 
     rank: int
     count: int
     device: torch.device
+    node: int = 0
+    is_first: bool = True
 
     @property
     def writes(self) -> bool:
@@ -98,12 +102,12 @@ class Workers:
             dist.barrier()
 
     @contextlib.contextmanager
-    def writer_first(self) -> Iterator[None]:
-        """Let the writer run this block before the others."""
-        if not self.writes:
+    def in_turn(self) -> Iterator[None]:
+        """Let the first worker of each machine run this block before the others."""
+        if not self.is_first:
             self.barrier()
         yield
-        if self.writes:
+        if self.is_first:
             self.barrier()
 
 
@@ -119,7 +123,8 @@ def join_workers(local_workers: int) -> Iterator[Workers]:
         LostWorkerError: if another process is lost.
     """
     rank, count = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
-    device = choose_device(int(os.environ.get("LOCAL_RANK", "0")), local_workers)
+    node, local = int(os.environ.get("GROUP_RANK", "0")), int(os.environ.get("LOCAL_RANK", "0"))
+    device = choose_device(local, local_workers)
     if count == 1:
         yield Workers(rank, count, device)
         return
@@ -127,7 +132,7 @@ def join_workers(local_workers: int) -> Iterator[Workers]:
         torch.cuda.set_device(device)
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=TIMEOUT)
     try:
-        yield Workers(rank, count, device)
+        yield Workers(rank, count, device, node, local == 0)
     except RuntimeError as error:
         # NCCL and the store have a type of their own; gloo has only the file that its messages name.
         if not (isinstance(error, dist.DistError) or "gloo/transport" in str(error)):

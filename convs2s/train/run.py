@@ -18,7 +18,7 @@ from convs2s.config.train import TrainParams
 from convs2s.messages import TRAINING_MEMORY, inflect, report_errors
 from convs2s.model.description import WEIGHTS, digest_of_file
 from convs2s.model.storage import save_model
-from convs2s.text.corpus.files import atomic_path
+from convs2s.text.corpus.files import atomic_path, remove
 from convs2s.text.corpus.parallel import cores
 from convs2s.text.vocabulary.vocabulary import PAD
 from convs2s.train.checkpoint import Checkpoint, load_mean
@@ -31,7 +31,7 @@ from convs2s.train.loop import train, validation_loss
 from convs2s.train.place import Place
 from convs2s.train.setup import build_training, keep_freed_memory
 from convs2s.train.training import Training
-from convs2s.train.work_folder import DIGESTS, WorkFolder, hold
+from convs2s.train.work_folder import DIGESTS, WorkFolder, hold, own_folder
 from convs2s.watch.cost import Meter
 
 PATHS = ("encoded", "vocabulary", "candidates", "work", "out")
@@ -115,8 +115,8 @@ def work_as_one(
         keep_freed_memory()
         warn_of_load(workers)
         training = build_training(model_params, params, seed, encoded, vocabulary, table, work, workers)
-        with workers.writer_first():
-            known = work / DIGESTS
+        with workers.in_turn():
+            known = own_folder(work, workers.node) / DIGESTS
             prints = training_fingerprint(
                 model_params, params, seed, encoded, table, known, workers.count, code
             )
@@ -130,6 +130,8 @@ def work_as_one(
             with defer_signals(training.signals):
                 for report in reports:
                     end_after(report, training)
+            if workers.node and workers.is_first:
+                remove(own_folder(work, workers.node))
             return
         meter = Meter(folder.cost, workers.hardware(), training.state.updates)
         events = work / "tensorboard" / folder.own.name if params.tensorboard else None

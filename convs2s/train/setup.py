@@ -25,7 +25,7 @@ from convs2s.train.distributed import Workers
 from convs2s.train.loss import softmax_loss
 from convs2s.train.optimizer import Adam, Nesterov
 from convs2s.train.training import Pairs, Training
-from convs2s.train.work_folder import SAMPLES
+from convs2s.train.work_folder import SAMPLES, own_folder
 
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX = -1, -2, -4  # from glibc's malloc.h
 
@@ -90,7 +90,7 @@ def build_training(
         bpe_dropout=BpeDropout(encoded / "train", vocabulary, params.bpe_dropout, seed)
         if params.bpe_dropout
         else None,
-        samples=work / SAMPLES,
+        samples=own_folder(work, workers.node) / SAMPLES,
         compiled=params.compile,
         selection=load_selection(params, candidates, sizes[1]),
     )

@@ -163,7 +163,7 @@ class Training:
         validate_updates: updates between validations; None for a pass through the training data.
         average: epochs whose mean weights are the model.
         bpe_dropout: splits the words of each pass anew; None to train on the encoded corpus.
-        samples: folder for what all workers read in a pass.
+        samples: folder for what the workers of this machine read in a pass.
         compiled: whether torch.compile compiles the model and its loss.
         precision: of products; float32 or bfloat16 (T38).
         smoothing: label smoothing; with vocabulary selection, over the selected entries.
@@ -223,19 +223,19 @@ class Training:
     def begin_pass(self) -> Order:
         """Split the words of the next pass anew, if this is switched on; return its batches.
 
-        The writer does both, and all workers read the same files.
+        The first worker of each machine does both, and the others read the same files.
         """
         passes, workers = self.state.passes, self.workers
-        if workers.writes:
+        if workers.is_first:
             remove(self.samples)
         if self.bpe_dropout:
             ids = self.samples / f"ids-{passes}"
-            if workers.writes:
+            if workers.is_first:
                 self.bpe_dropout.write(passes, ids)
             workers.barrier()
             self.train = Pairs.open(ids)
         shared = self.samples / f"order-{passes}"
-        if workers.writes:
+        if workers.is_first:
             order = self.batching.order(
                 self.train.source.lengths, self.train.target.lengths, self.seed, passes
             )

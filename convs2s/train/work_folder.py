@@ -2,8 +2,9 @@
 
     WORK/lock                               held by the training that writes here
     WORK/progress.json, curves/             of the current run, for people and flows
-    WORK/digests.json                       of the encoded text, by size, time and inode
-    WORK/samples/                           of the current pass: its order, with several workers, and its
+    WORK/nodes/RANK/                        of each machine, as they may share WORK:
+        digests.json                        of the encoded text, by size, time and inode
+        samples/                            of the current pass: its order, with several workers, and its
                                             ids, with BPE dropout
     WORK/costs/                             of finished trainings
     WORK/tensorboard/ID/                    event files, with train.tensorboard
@@ -51,6 +52,7 @@ ENDED = ".ended"  # suffix of a folder that is being removed
 LAST = "ended"
 SAMPLES = "samples"
 DIGESTS = "digests.json"
+NODES = "nodes"
 
 
 class WorkFolder:
@@ -187,6 +189,11 @@ class WorkFolder:
         )
 
 
+def own_folder(work: Path, node: int) -> Path:
+    """Return the folder of a machine by its rank."""
+    return work / NODES / str(node)
+
+
 @contextlib.contextmanager
 def hold(work: Path) -> Iterator[None]:
     """Hold the lock of a work folder, created if missing; if another process holds it, say so and wait.
@@ -217,7 +224,7 @@ def remove_ended(work: Path) -> None:
         own.rename(ended)
     except OSError as error:  # harmless: the next run would resume at the end
         print(f"Warning: {own} cannot be removed ({error}).", file=sys.stderr)
-    for path in (ended, work / "curves", work / "progress.json", work / SAMPLES, work / DIGESTS, last):
+    for path in (ended, work / "curves", work / "progress.json", work / NODES, last):
         discard(path)
 
 
