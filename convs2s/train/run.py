@@ -179,14 +179,12 @@ def begin(training: Training, folder: WorkFolder, place: Place | None) -> None:
             f"{Path.cwd()}: {', '.join(differing)}."
         )
     optimizer.updates = training.state.updates
-    if optimizer.updates:
-        parameters = [p.detach() for p in training.model.parameters()]
-        buffers = [
-            b.setdefault(p, torch.zeros_like(p))
-            for b in optimizer.buffers.values()
+    if optimizer.updates:  # DistributedDataParallel sends the weights
+        workers.copy_from_writer(
+            buffer.setdefault(p, torch.zeros_like(p))
+            for buffer in optimizer.buffers.values()
             for p in optimizer.parameters
-        ]
-        workers.copy_from_writer([*parameters, *buffers])
+        )
 
 
 def export(training: Training, params: ModelParams, best: list[Checkpoint], curves: Path, out: Path) -> None:
