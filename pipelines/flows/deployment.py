@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+import httpx
 from prefect import get_client
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.actions import WorkPoolCreate
@@ -15,6 +16,7 @@ from prefect.client.schemas.objects import State
 from prefect.client.schemas.sorting import LogSort
 from prefect.events.schemas.automations import AutomationCore
 from prefect.exceptions import ObjectAlreadyExists
+from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 from ruamel.yaml import YAML
 
 from pipelines import shell
@@ -23,6 +25,9 @@ from pipelines.flows.workspace import ROOT
 
 POLL = 2.0  # seconds between queries of a run's state and log
 PAGE = 200  # log lines per request
+RETRIES = (
+    4  # of a request without an answer, after 2, 4, ... s: who watches a run waits less long than the run
+)
 WIDTH = len("download@development")  # of stage names in the log
 # Prefect's default template lets a run set command, environment and working directory; ours has no variables.
 # With output to its worker, a run would end at the first line after the worker was killed, without a report.
@@ -64,6 +69,9 @@ def trigger_and_follow(flow: str, params: Mapping[str, Any], check: Callable[[],
 
     Args:
         check: called while the run waits for a worker; its exceptions are passed on.
+
+    Raises:
+        RuntimeError: if the server no longer answers.
     """
     with get_client(sync_client=True) as client:
         deployment = client.read_deployment_by_name(f"{flow}/{flow}")
@@ -71,7 +79,13 @@ def trigger_and_follow(flow: str, params: Mapping[str, Any], check: Callable[[],
         address = artifacts.address("runs/flow-run", run.id)
         print(f"Watch it at {address}", flush=True)
         try:
-            state = follow(client, run.id, check)
+            with temporary_settings({PREFECT_CLIENT_MAX_RETRIES: RETRIES}):
+                state = follow(client, run.id, check)
+        except httpx.TransportError as error:
+            raise RuntimeError(
+                f"the Prefect server no longer answers ({error}). If make flow-stop stopped it, the run has "
+                f"ended, too; if it comes back, the run is at {address}"
+            ) from None
         except KeyboardInterrupt:
             print(f"\nThe run continues: {address}. Cancel it there, or stop everything with: make flow-stop")
             return 130

@@ -11,8 +11,10 @@ from typing import Any
 from unittest import mock
 from uuid import uuid4
 
+import httpx
 import psutil
 import pytest
+from prefect.settings import PREFECT_CLIENT_MAX_RETRIES
 from prefect.states import Completed, Running, State
 
 from pipelines.flows import deployment, machine, workspace
@@ -95,6 +97,19 @@ def test_a_run_continues_after_ctrl_c(
     monkeypatch.setattr(deployment, "follow", mock.Mock(side_effect=KeyboardInterrupt))
     assert deployment.trigger_and_follow("reproduce", {}, lambda: None) == 130
     assert "The run continues: " in capsys.readouterr().out
+
+
+def test_a_server_that_is_stopped_ends_the_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With `make flow-stop`, after half a minute: by default, Prefect's client would try again for eight."""
+
+    def lose_server(*_: object) -> None:
+        assert PREFECT_CLIENT_MAX_RETRIES.value() == 4
+        raise httpx.ConnectError("refused")
+
+    monkeypatch.setattr(deployment, "get_client", mock.MagicMock())
+    monkeypatch.setattr(deployment, "follow", lose_server)
+    with pytest.raises(RuntimeError, match=r"no longer answers \(refused\)\. If make flow-stop stopped it"):
+        deployment.trigger_and_follow("reproduce", {}, lambda: None)
 
 
 def test_a_user_without_a_name_gets_one(tmp_path: Path) -> None:
