@@ -16,14 +16,8 @@ from convs2s.text.sources.remote import Remote
 from convs2s.text.sources.unpack import is_archive
 
 GB = 10**9
-EXPANSION = {
-    ".gz": 3,
-    ".tgz": 3,
-    ".zip": 3,
-    ".bz2": 4,
-    ".xz": 5,
-    ".zst": 4,
-}  # bytes of text in a byte of a file
+# Bytes of text in a byte of a file.
+EXPANSION = {".gz": 3, ".tgz": 3, ".zip": 3, ".bz2": 4, ".xz": 5, ".zst": 4}
 PAIR = 300  # bytes of its text, at most; about 280 in WMT'14, 78 in Tatoeba
 STAGES = 4  # bytes in data/raw, tokenized, filtered and encoded per byte of text; 3.7 for Tatoeba
 

@@ -2,6 +2,10 @@
 
 import dataclasses
 import json
+import os
+import signal
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +109,22 @@ def test_a_node_whose_head_does_not_answer_ends(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(node, "MEETING", 1)
     with pytest.raises(ConnectionError, match=r"expected the head .* at localhost:9, found none in 1 s"):
         node.take_part("localhost:9")
+
+
+def test_a_node_saves_and_ends_when_its_head_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As at the signal before a limit of time; until then it gives signs of life."""
+    sent: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "kill", lambda *words: sent.append(words))
+    monkeypatch.setattr(node, "POLL", 0.02)
+    heads = [node.connect("localhost:0", is_head=True)]
+    follower = threading.Thread(target=node.follow_head, args=(f"localhost:{heads[0].port}", 0))
+    follower.start()
+    while heads[0].add("alive/0", 0) < 2:
+        time.sleep(0.02)
+    assert not sent
+    heads.clear()
+    follower.join(20)
+    assert sent == [(os.getpid(), signal.SIGTERM)]
 
 
 @pytest.mark.parametrize(

@@ -193,17 +193,6 @@ def write_records(ids: NDArray[np.integer[Any]], own: Offsets, other: Offsets, r
 
 
 @compiled
-def count_words(records: Ids, frequencies: Offsets) -> None:
-    """Add the number of occurrences of each word to `frequencies`."""
-    place = 0
-    while place < len(records):
-        end = place + HEADER + records[place + 1]
-        for word in records[place + HEADER : end]:
-            frequencies[word] += 1
-        place = end
-
-
-@compiled
 def read_offsets(records: Ids, offsets: Offsets) -> None:
     """Write the cumulative lengths of the sentences of as many records."""
     for k in range(len(offsets) - 1):
