@@ -1,14 +1,15 @@
 """The benchmark of the data stages: its corpus, one small run, and the extrapolation."""
 
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from benchmarks.corpus import sample
-from benchmarks.data_stages import PAPER_PAIRS, extrapolate, main
-from convs2s.text.corpus.files import read_json
+from benchmarks.data_stages import PAPER_PAIRS, Cost, extrapolate, main
+from convs2s.text.corpus.files import read_json, write_json
 
 
 def test_pairs_have_the_lengths_and_the_vocabulary_of_real_text() -> None:
@@ -38,18 +39,17 @@ def test_extrapolation_is_exact_for_a_power_law_and_for_a_line(exponent: float, 
         assert error > 0.0
 
 
-def test_the_stages_are_measured_and_results_collected(
+def test_a_stage_is_measured_and_added_to_the_results(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One stage is enough; a second call adds to the file, and three sizes give an extrapolation."""
+    """Three sizes, two of them measured earlier, give an extrapolation."""
     results = tmp_path / "results.json"
-    for sizes in (["60"], ["30", "90"]):
-        main(["--pairs", *sizes, "--last=tokenize", f"--folder={tmp_path}", f"--results={results}"])
-    assert sorted(row["pairs"] for row in read_json(results)["rows"]) == [30, 60, 90]
-    assert (
-        min(row[quantity] for row in read_json(results)["rows"] for quantity in ("seconds", "memory", "disk"))
-        > 0
-    )
-    output = capsys.readouterr().out
-    assert output.count("| tokenize | seconds |") == 1
+    earlier = [{"stage": "tokenize", "pairs": pairs, **asdict(Cost(1, 1, 1, 1))} for pairs in (30, 60)]
+    write_json(results, {"rows": earlier})
+    main(["--pairs", "90", "--last=tokenize", f"--folder={tmp_path}", f"--results={results}"])
+    rows = read_json(results)["rows"]
+    assert rows[:2] == earlier
+    assert [(row["stage"], row["pairs"]) for row in rows[2:]] == [("tokenize", 90)]
+    assert min(rows[2][quantity] for quantity in ("seconds", "cpu_seconds", "memory", "disk")) > 0
+    assert capsys.readouterr().out.count("| tokenize | seconds |") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["results.json"]

@@ -4,11 +4,13 @@ import io
 import json
 import sys
 from pathlib import Path
+from weakref import WeakSet
 
 import pytest
 
 from convs2s.train.loop import UpdateReport
 from convs2s.watch import training
+from convs2s.watch.progress_bar import ProgressBar
 from convs2s.watch.training import Curves, Numbers, Progress
 
 RECORD: Numbers = {
@@ -51,6 +53,7 @@ def test_the_bar_has_room_in_80_columns(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("sys.stderr", terminal)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("LINES", "24")
+    monkeypatch.setattr(ProgressBar, "_instances", WeakSet())  # below another test's bar, it has another line
     progress = Progress(tmp_path / "p.json", 99, None)
     progress.add_update({**report(1335, 2670), "epoch": 12, "target_tokens": 12_345}, 1.0)
     progress.add_epoch(RECORD, False, 1.0)
