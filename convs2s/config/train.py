@@ -46,8 +46,6 @@ class TrainParams(Section):
     al., 2020)."""
     word_dropout: Share
     """Probability that training replaces a token of the source, or of the target's history, by <unk>."""
-    r_drop: Annotated[float, Field(ge=0)]
-    """Weight of the divergence between two passes with different dropout (Liang et al., 2021)."""
     validate_updates: Positive | None
     """Updates after which to validate; what other keys call an epoch is then this many updates. null: a pass
     through the training data."""

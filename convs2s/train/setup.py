@@ -83,7 +83,6 @@ def build_training(
         precision=getattr(torch, params.precision),
         softmax=fast_softmax_loss if fast else softmax_loss,
         word_dropout=params.word_dropout,
-        r_drop=params.r_drop,
         warmup=params.warmup_updates,
         validate_updates=params.validate_updates,
         average=params.average,

@@ -22,7 +22,6 @@ from convs2s.train.annealing import Annealing
 from convs2s.train.distributed import Workers
 from convs2s.train.loss import SoftmaxLoss, SummedLoss
 from convs2s.train.optimizer import Optimizer
-from convs2s.train.r_drop import RDropLoss
 
 Record = dict[str, float | int]
 
@@ -158,7 +157,6 @@ class Training:
     Attributes:
         softmax: loss of the softmax layer: the plain one, or that of the fast layers.
         word_dropout: probability of replacing a token by UNK.
-        r_drop: weight of the divergence of two passes with different dropout; 0 for a single pass.
         warmup: updates in which the learning rate rises, before it falls with their inverse square root.
         validate_updates: updates between validations; None for a pass through the training data.
         average: epochs whose mean weights are the model.
@@ -185,7 +183,6 @@ class Training:
     precision: torch.dtype
     softmax: SoftmaxLoss
     word_dropout: float
-    r_drop: float
     warmup: int | None
     validate_updates: int | None
     average: int
@@ -202,8 +199,6 @@ class Training:
 
     def training_losses(self) -> SummedLoss:
         """Return the loss whose gradients make the updates."""
-        if self.r_drop:
-            return RDropLoss(self.model, self.smoothing, self.word_dropout, self.r_drop)
         return SummedLoss(self.model, self.smoothing, self.softmax, self.word_dropout)
 
     def learning_rate(self) -> float:

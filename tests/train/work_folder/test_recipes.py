@@ -35,7 +35,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     "average": {"average": 3},
     "updates": {"validate_updates": 3},
     "tied": {"tied_embeddings": True},
-    "agreeing passes": {"r_drop": 1.0, "word_dropout": 0.2},
+    "word dropout": {"word_dropout": 0.2},
 }
 
 
