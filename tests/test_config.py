@@ -112,10 +112,6 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
         "expected model.embedding_size = .* found 7",
     ),
     ({"train.average": 9}, r"train: expected average of at most max_epochs, \d, found 9"),
-    (
-        {"train.bpe_dropout": 0.1, "vocabulary.kind": "sentencepiece"},
-        "expected 0 unless .* is bpe, found 0.1",
-    ),
     ({"tokenize.remove_diacritics": True}, r"remove_diacritics: expected false unless .* found true .*'en'"),
     ({"tokenize.normalize_romanian": True}, r"normalize_romanian: expected false unless .*'en' and .*'de'"),
     ({"tokenize.lowercase": True, "tokenize.truecase": True}, r"tokenize: expected at most one of lowerc"),

@@ -82,7 +82,7 @@ def toy(preset: str | Any, played: Site, folder: Path, seeds: Sequence[int] = SE
     content["model"] |= TINY | {"attention": [True, True]}
     content["train"] |= {"seeds": list(seeds), "max_epochs": 1, "workers": 1, "precision": "float32"}
     content["train"] |= {"batch_sentences": 16, "max_tokens": 1000}
-    content["train"]["start_from"] = None
+    content["train"] |= {"start_from": None, "average": 1}
     content["augment"] |= {"models": [], "text": [], "keep": True}
     content["translate"] |= {"max_length_extra": 15, "max_length_ratio": 0.0}
     for section in ("train", "translate"):

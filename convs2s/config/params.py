@@ -64,11 +64,6 @@ class Params(Section):
                 "train.tied_embeddings: expected model.embedding_size = model.output_embedding_size, found "
                 f"{self.model.embedding_size} and {self.model.output_embedding_size}"
             )
-        if self.train.bpe_dropout and self.vocabulary.kind != "bpe":
-            raise ValueError(
-                "train.bpe_dropout: expected 0 unless vocabulary.kind is bpe, found "
-                f"{self.train.bpe_dropout} with {self.vocabulary.kind}"
-            )
         if self.evaluate.ensembles and len(self.train.seeds) < 2:
             raise ValueError(
                 "train.seeds: expected two or more for evaluate.ensembles, or [] there, found "

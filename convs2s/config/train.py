@@ -41,9 +41,6 @@ class TrainParams(Section):
     """0 in the paper (T36)."""
     tied_embeddings: bool
     """Train one table for target embeddings and the output layer (Press & Wolf, 2017)."""
-    bpe_dropout: Share
-    """Probability that BPE leaves out a merge, so that each epoch splits words in another way (Provilkov et
-    al., 2020)."""
     word_dropout: Share
     """Probability that training replaces a token of the source, or of the target's history, by <unk>."""
     validate_updates: Positive | None

@@ -17,7 +17,6 @@ from convs2s.model.storage import load_start
 from convs2s.text.alignment.candidates import read_candidates
 from convs2s.text.corpus.batching import Batching
 from convs2s.text.corpus.files import SIDES
-from convs2s.text.vocabulary.bpe_dropout import BpeDropout
 from convs2s.text.vocabulary.selection import VocabularySelection
 from convs2s.text.vocabulary.vocabulary import PAD, read_vocabulary
 from convs2s.train.annealing import Annealing
@@ -25,7 +24,7 @@ from convs2s.train.distributed import Workers
 from convs2s.train.loss import softmax_loss
 from convs2s.train.optimizer import Adam, Nesterov
 from convs2s.train.training import Pairs, Training
-from convs2s.train.work_folder import SAMPLES, own_folder
+from convs2s.train.work_folder import ORDERS, own_folder
 
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX = -1, -2, -4  # from glibc's malloc.h
 
@@ -46,7 +45,7 @@ def build_training(
         encoded: folder with train/ and valid/, as written by the stage encode.
         vocabulary: folder with source.tsv and target.tsv.
         candidates: file candidates.npz, read only with vocabulary selection.
-        work: folder for the order of an epoch, written for several workers, and its ids, with BPE dropout.
+        work: folder for the order of a pass, written for several workers.
 
     Raises:
         ValueError: if there are no pairs, ids are damaged, or a sentence is longer than the position table.
@@ -86,10 +85,7 @@ def build_training(
         warmup=params.warmup_updates,
         validate_updates=params.validate_updates,
         average=params.average,
-        bpe_dropout=BpeDropout(encoded / "train", vocabulary, params.bpe_dropout, seed)
-        if params.bpe_dropout
-        else None,
-        samples=own_folder(work, workers.node) / SAMPLES,
+        orders=own_folder(work, workers.node) / ORDERS,
         compiled=params.compile,
         selection=load_selection(params, candidates, sizes[1]),
     )

@@ -14,7 +14,6 @@ from torch import Tensor
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.corpus.batching import Batch, Batching, Indices, Order, pad
 from convs2s.text.corpus.files import SIDES, remove
-from convs2s.text.vocabulary.bpe_dropout import BpeDropout
 from convs2s.text.vocabulary.encoded import EncodedCorpus
 from convs2s.text.vocabulary.selection import VocabularySelection
 from convs2s.text.vocabulary.vocabulary import PAD
@@ -160,8 +159,7 @@ class Training:
         warmup: updates in which the learning rate rises, before it falls with their inverse square root.
         validate_updates: updates between validations; None for a pass through the training data.
         average: epochs whose mean weights are the model.
-        bpe_dropout: splits the words of each pass anew; None to train on the encoded corpus.
-        samples: folder for what the workers of this machine read in a pass.
+        orders: folder for the order of a pass, which the workers of this machine read.
         compiled: whether torch.compile compiles the model and its loss.
         precision: of products; float32 or bfloat16 (T38).
         smoothing: label smoothing; with vocabulary selection, over the selected entries.
@@ -186,8 +184,7 @@ class Training:
     warmup: int | None
     validate_updates: int | None
     average: int
-    bpe_dropout: BpeDropout | None
-    samples: Path
+    orders: Path
     compiled: bool
     selection: VocabularySelection | None
     state: State = field(default_factory=State)
@@ -216,21 +213,11 @@ class Training:
         return updates == self.validate_updates if self.validate_updates else updates > 0 == self.state.batch
 
     def begin_pass(self) -> Order:
-        """Split the words of the next pass anew, if this is switched on; return its batches.
-
-        The first worker of each machine does both, and the others read the same files.
-        """
+        """Return the batches of the next pass; each machine's first worker writes them for the others."""
         passes, workers = self.state.passes, self.workers
+        shared = self.orders / str(passes)
         if workers.is_first:
-            remove(self.samples)
-        if self.bpe_dropout:
-            ids = self.samples / f"ids-{passes}"
-            if workers.is_first:
-                self.bpe_dropout.write(passes, ids)
-            workers.barrier()
-            self.train = Pairs.open(ids)
-        shared = self.samples / f"order-{passes}"
-        if workers.is_first:
+            remove(self.orders)
             order = self.batching.order(
                 self.train.source.lengths, self.train.target.lengths, self.seed, passes
             )

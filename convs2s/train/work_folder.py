@@ -4,8 +4,7 @@
     WORK/progress.json, curves/             of the current run, for people and flows
     WORK/nodes/RANK/                        of each machine, as they may share WORK:
         digests.json                        of the encoded text, by size, time and inode
-        samples/                            of the current pass: its order, with several workers, and its
-                                            ids, with BPE dropout
+        orders/                             of the current pass, with several workers
     WORK/costs/                             of finished trainings
     WORK/tensorboard/ID/                    event files, with train.tensorboard
     WORK/ID/checkpoint-UPDATES.safetensors  of the training whose fingerprint has this ID
@@ -50,7 +49,7 @@ from convs2s.train.training import State, Training
 PATTERN = checkpoint_name("*")
 ENDED = ".ended"  # suffix of a folder that is being removed
 LAST = "ended"
-SAMPLES = "samples"
+ORDERS = "orders"
 DIGESTS = "digests.json"
 NODES = "nodes"
 

@@ -1,7 +1,6 @@
 """A tiny encoded corpus, its parameters and its training: sentences by formula, trained in a second."""
 
 import functools
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,8 @@ from ruamel.yaml import YAML
 
 from convs2s.config.params import Params
 from convs2s.text.alignment.candidates import Candidates, write_candidates
-from convs2s.text.corpus.files import SIDES
 from convs2s.text.vocabulary.encoded import EncodedSentences, write_encoded
-from convs2s.text.vocabulary.encoding import encode_pairs
-from convs2s.text.vocabulary.learning import write_codecs
-from convs2s.text.vocabulary.vocabulary import EOS, read_vocabulary, write_vocabulary
+from convs2s.text.vocabulary.vocabulary import EOS, write_vocabulary
 from convs2s.train.distributed import Workers
 from convs2s.train.setup import build_training
 from convs2s.train.training import Training
@@ -48,19 +44,6 @@ def write_tiny(folder: Path, train: int = 150, valid: int = 20) -> None:
         )
     own = Candidates(np.maximum(np.arange(VOCABULARY + 1) - 3, 0), np.arange(3, VOCABULARY, dtype=np.int32))
     write_candidates(folder / "candidates" / "candidates.npz", own)
-
-
-def write_words(folder: Path) -> None:
-    """Write folder/{encoded,vocabulary} of 40 training and 8 validation pairs of words, split into pieces."""
-    words = ["lower", "newest", "widest", "station", "nearest", "wider", "rest"]
-    lines = [" ".join(words[(i * k) % 7] for k in range(1, 2 + i % 5)) for i in range(48)]
-    counts = Counter(" ".join(lines).split())
-    (folder / "vocabulary").mkdir(exist_ok=True)
-    write_codecs(folder / "vocabulary", (counts, counts), "bpe", False, (24, 24))
-    sizes = [len(read_vocabulary(folder / "vocabulary" / f"{side}.tsv")) for side in SIDES]
-    for split, part in (("train", lines[:40]), ("valid", lines[40:])):
-        chunks = encode_pairs(iter([(line, line) for line in part]), folder / "vocabulary")
-        write_encoded(folder / "encoded" / split, chunks, (sizes[0], sizes[1]))
 
 
 @functools.cache

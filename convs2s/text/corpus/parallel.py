@@ -58,7 +58,7 @@ def map_chunks(
     Args:
         make: returns the function; called once in each process. Only `make` is pickled, not the function,
             which may therefore hold models, regular expressions and caches.
-        title: of the progress bar; empty for none.
+        title: of the progress bar.
         items: read as needed: at most two chunks per worker are in memory.
         workers: processes; None for one per core.
 
@@ -77,7 +77,7 @@ def map_chunks(
         results = ((len(chunk), function(chunk)) for chunk in everything)
     else:
         results = compute_in_processes(make, everything, workers)
-    with ProgressBar(desc=title, unit=" lines", unit_scale=True, disable=not title) as progress:
+    with ProgressBar(desc=title, unit=" lines", unit_scale=True) as progress:
         for size, result in results:
             progress.advance(size)
             yield result

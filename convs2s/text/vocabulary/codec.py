@@ -1,7 +1,7 @@
 """Words <-> ids of one side: segmentation and vocabulary, stored in one folder."""
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Self
 
@@ -69,13 +69,6 @@ class Codec:
     def encode(self, words: list[str]) -> list[int]:
         """Return the ids of the words' pieces, followed by EOS."""
         return [*(id_ for word in words for id_ in self._word(word)[1]), EOS]
-
-    def split(self, words: list[str], dropout: float, random: Callable[[], float]) -> list[int]:
-        """Return the ids of the words' pieces, split at random by BPE, followed by EOS; see `Bpe.split`."""
-        bpe = self._segmentation
-        assert isinstance(bpe, Bpe)
-        pieces = (piece for word in words for piece in bpe.split(word, dropout, random))
-        return [*self.vocabulary.ids([part for piece in pieces for part in self._cut(piece, bpe)]), EOS]
 
     def decode(self, ids: Iterable[int]) -> list[str]:
         """Return the words; EOS and PAD are dropped, UNK is "<unk>", alone or within a word of pieces."""

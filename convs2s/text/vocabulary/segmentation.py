@@ -4,10 +4,8 @@ U+2581 marks where a word ends or starts. Within a word it would look like such 
 the similar underscore; it is the only character that joining pieces does not restore.
 """
 
-import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import sentencepiece
@@ -36,31 +34,6 @@ class Bpe:
         """Return the pieces of a word; a run of characters that the model lacks is its own piece."""
         pieces: list[str] = self._model.encode(replace_mark(word), out_type=str)
         return pieces
-
-    def split(self, word: str, dropout: float, random: Callable[[], float]) -> list[str]:
-        """Return the pieces of a word, with BPE dropout (Provilkov et al., 2020).
-
-        Args:
-            dropout: probability that a merge is left out, each time that it could be next.
-            random: returns a number in [0, 1).
-        """
-        ranks, parts = self._ranks, [*replace_mark(word), WORD_MARK]
-        while True:
-            merges = [
-                (rank, i)
-                for i, pair in enumerate(itertools.pairwise(parts))
-                if (rank := ranks.get("".join(pair))) is not None and random() >= dropout
-            ]
-            if not merges:
-                return parts
-            _, i = min(merges)
-            parts[i : i + 2] = ["".join(parts[i : i + 2])]
-
-    @cached_property
-    def _ranks(self) -> dict[str, float]:
-        """The merged pieces, and when each was learned."""
-        pieces = {self._model.id_to_piece(i): i for i in range(1, self.size() + 1)}
-        return {piece: -self._model.get_score(i) for piece, i in pieces.items() if len(piece) > 1}
 
     def parts(self, character: str) -> list[str]:
         """Return a character that a vocabulary lacks, as a single piece."""

@@ -12,7 +12,7 @@ import pytest
 
 from convs2s.text.corpus.files import remove
 from convs2s.train import work_folder
-from tests.train.tiny import write_tiny, write_words
+from tests.train.tiny import write_tiny
 from tests.train.work_folder.moments import Moments, put_back
 from tests.train.work_folder.trainings import (
     OUT,
@@ -27,7 +27,7 @@ from tests.train.work_folder.trainings import (
     "recipe",
     [
         {"max_epochs": 3},
-        {"max_epochs": 2, "average": 2, "optimizer": "adam", "validate_updates": 2, "bpe_dropout": 0.3},
+        {"max_epochs": 2, "average": 2, "optimizer": "adam", "validate_updates": 2},
     ],
     ids=["paper", "recipe"],
 )
@@ -39,11 +39,7 @@ def test_killed_at_any_operation_the_next_run_ends_as_an_undisturbed_one(
     No file stays open: over days, leaks would exhaust the limit.
     """
     settings: dict[str, Any] = {"checkpoint_updates": 2} | recipe
-    if "bpe_dropout" in recipe:
-        write_words(tmp_path)
-        settings |= {"batch_sentences": 16}
-    else:
-        write_tiny(tmp_path, train=8, valid=4)
+    write_tiny(tmp_path, train=8, valid=4)
     with monkeypatch.context() as patch:
         moments = Moments(patch, WORK, OUT)
         wanted = finish(**settings)
