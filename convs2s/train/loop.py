@@ -59,7 +59,7 @@ def train(training: Training) -> Iterator[UpdateReport | EpochReport]:
             applied.
     """
     state = training.state
-    losses = training.training_losses()
+    losses = training.losses(training.smoothing)
     if training.compiled:
         losses.compile(dynamic=True)
     parallel = training.workers.wrap(losses, training.precision)

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.vocabulary.vocabulary import EOS
-from convs2s.train.word_dropout import drop_words
 
 SoftmaxLoss = Callable[[Tensor, Tensor, Tensor, Tensor, float], tuple[Tensor, Tensor]]
 """`softmax_loss`, or another function that computes the same."""
@@ -21,15 +20,11 @@ class SummedLoss(nn.Module):
     Args:
         smoothing: probability mass spread evenly over all vocabulary entries; 0 in the paper (T36).
         softmax: computes the loss from the softmax layer's input.
-        word_dropout: probability of replacing a token by UNK in training.
     """
 
-    def __init__(
-        self, model: Seq2Seq, smoothing: float, softmax: SoftmaxLoss, word_dropout: float = 0.0
-    ) -> None:
+    def __init__(self, model: Seq2Seq, smoothing: float, softmax: SoftmaxLoss) -> None:
         super().__init__()
         self.model, self.smoothing, self.softmax = model, smoothing, softmax
-        self.word_dropout = word_dropout
 
     def forward(
         self,
@@ -47,8 +42,6 @@ class SummedLoss(nn.Module):
         """
         start = target.new_full((len(target), 1), EOS)  # T19
         history = torch.cat([start, target[:, :-1]], dim=1)
-        if self.word_dropout and self.model.training:
-            source, history = (drop_words(tokens, self.word_dropout) for tokens in (source, history))
         features, _ = self.model.features(history, self.model.encode(source))
         layer, indices = self.model.output_layer, target.flatten()[real]
         weight: Tensor = layer.weight

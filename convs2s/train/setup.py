@@ -81,7 +81,6 @@ def build_training(
         smoothing=params.label_smoothing,
         precision=getattr(torch, params.precision),
         softmax=fast_softmax_loss if fast else softmax_loss,
-        word_dropout=params.word_dropout,
         warmup=params.warmup_updates,
         validate_updates=params.validate_updates,
         average=params.average,

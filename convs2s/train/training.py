@@ -155,7 +155,6 @@ class Training:
 
     Attributes:
         softmax: loss of the softmax layer: the plain one, or that of the fast layers.
-        word_dropout: probability of replacing a token by UNK.
         warmup: updates in which the learning rate rises, before it falls with their inverse square root.
         validate_updates: updates between validations; None for a pass through the training data.
         average: epochs whose mean weights are the model.
@@ -180,7 +179,6 @@ class Training:
     smoothing: float
     precision: torch.dtype
     softmax: SoftmaxLoss
-    word_dropout: float
     warmup: int | None
     validate_updates: int | None
     average: int
@@ -191,12 +189,8 @@ class Training:
     signals: list[int] = field(default_factory=list)
 
     def losses(self, smoothing: float) -> SummedLoss:
-        """Return the plain loss of the model."""
+        """Return the loss of the model."""
         return SummedLoss(self.model, smoothing, self.softmax)
-
-    def training_losses(self) -> SummedLoss:
-        """Return the loss whose gradients make the updates."""
-        return SummedLoss(self.model, self.smoothing, self.softmax, self.word_dropout)
 
     def learning_rate(self) -> float:
         """Return the learning rate of the next update."""

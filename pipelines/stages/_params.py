@@ -9,8 +9,7 @@ WORDS = (*LANGUAGES, "tokenize")
 TRAINING = (
     "train.dropout", "train.batch_by", "train.batch_sentences", "train.max_tokens", "train.learning_rate",
     "train.momentum", "train.optimizer", "train.warmup_updates", "train.clip_norm", "train.label_smoothing",
-    "train.tied_embeddings", "train.word_dropout",
-    "train.validate_updates", "train.average", "train.anneal_factor",
+    "train.tied_embeddings", "train.validate_updates", "train.average", "train.anneal_factor",
     "train.anneal_against", "train.min_epochs_before_anneal", "train.anneal_after_epoch",
     "train.min_learning_rate", "train.patience", "train.max_epochs", "train.precision", "train.compile",
     "train.workers", "train.nodes", "train.start_from",

@@ -35,7 +35,6 @@ RECIPES: dict[str, dict[str, Any]] = {
     "average": {"average": 3},
     "updates": {"validate_updates": 3},
     "tied": {"tied_embeddings": True},
-    "word dropout": {"word_dropout": 0.2},
 }
 
 
