@@ -120,6 +120,19 @@ def test_reports_count_what_was_done(tmp_path: Path) -> None:
     assert [u.update for u in updates] == list(range(1, len(updates) + 1))
 
 
+def test_labels_are_smoothed_in_training_and_whole_in_validation(tmp_path: Path) -> None:
+    """What training minimizes has the smoothing of params.yaml; perplexity stays that of the paper (T36)."""
+    run = tiny_training(tmp_path, pairs=8, max_epochs=1, dropout=0.0, max_tokens=1000, label_smoothing=0.4)
+    (batch,) = run.batching.epoch(run.train.source.lengths, run.train.target.lengths, 1, 0)
+    with torch.no_grad():
+        loss, likelihood = run.losses(0.4)(*run.load(batch).parts[0], None)
+    update = next(report for report in train(run) if isinstance(report, UpdateReport))
+    assert update.loss == pytest.approx(float(loss) / batch.target_tokens)
+    assert float(loss) != pytest.approx(float(likelihood), rel=1e-3)
+    plain = tiny_training(tmp_path, pairs=8, label_smoothing=0.0)
+    assert validation_loss(tiny_training(tmp_path, pairs=8, label_smoothing=0.4)) == validation_loss(plain)
+
+
 def test_the_next_batch_is_loaded_before_the_result_is_awaited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
