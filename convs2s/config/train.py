@@ -41,7 +41,6 @@ class TrainParams(Section):
     """0 in the paper (T36)."""
     tied_embeddings: bool
     """Train one table for target embeddings and the output layer (Press & Wolf, 2017)."""
-    """Probability that training replaces a token of the source, or of the target's history, by <unk>."""
     validate_updates: Positive | None
     """Updates after which to validate; what other keys call an epoch is then this many updates. null: a pass
     through the training data."""
