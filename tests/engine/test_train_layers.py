@@ -1,14 +1,19 @@
 """The layers and the loss of a training on a CPU compute the same as the plain ones, gradients included."""
 
+import ctypes
+import itertools
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.testing import assert_close
 
+from convs2s.engine import train_loops
 from convs2s.engine.train_layers import FAST_LAYERS, FastDropout, FastGluConvolution, draw_key, drop
 from convs2s.model.glu_block import GluConvolution
 from convs2s.train.loop import train
@@ -147,3 +152,28 @@ def test_a_nan_reaches_loss_and_weights(tmp_path: Path) -> None:
     ):
         list(train(run))
     assert torch.equal(weights(run).nan_to_num(), before.nan_to_num())
+
+
+@pytest.mark.parametrize("columns", [16, 20])
+def test_the_loss_does_not_depend_on_addresses(columns: int) -> None:
+    """The loop's own memory may lie right after the bias, which is tried for many sizes of that memory."""
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = (
+        ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p],
+    )  # fmt: skip
+    random = np.random.default_rng(0)
+    scores, values = (random.standard_normal(n).astype(np.float32) for n in ((2, 64), columns))
+    found, loop = set(), cast(Any, train_loops.softmax_loss)
+    for size in range(4 * columns + 8, 4 * columns + 600, 16):
+        chunks = sorted(libc.malloc(size) for _ in range(60))
+        first, second = min(itertools.pairwise(chunks), key=lambda pair: pair[1] - pair[0])
+        bias = np.ctypeslib.as_array((ctypes.c_float * columns).from_address(first + size - 4 * columns))
+        bias[:] = values
+        own, losses, sums = scores.copy(), np.zeros((2, 2), np.float32), np.zeros((1, columns), np.float32)
+        libc.free(second)  # who next needs this size gets it
+        loop(own, bias, np.arange(2), 0.1, True, losses, sums, 0, 1)
+        found.add(own.tobytes() + losses.tobytes() + sums.tobytes())
+        for chunk in chunks:
+            if chunk != second:
+                libc.free(chunk)
+    assert len(found) == 1
