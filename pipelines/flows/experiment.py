@@ -45,13 +45,15 @@ def copy_workspace(root: Path, name: str, text: str, params: Params) -> Path:
     remotes = {f'remote "{name}"': remote for name, remote in mine.get("remote", {}).items()}
     settings = {"core": mine.get("core", {}), "cache": cache, **remotes}  # including credentials
     write_local_config(folder, settings)
-    link_ignored_inputs(root, folder, params.download.folder)
+    own = [params.download.folder, params.train.start_from, *params.augment.models, *params.augment.text]
+    for source in filter(None, own):
+        link_ignored_inputs(root, folder, source)
     (folder / "params.yaml").write_text(text, encoding="utf-8")
     return folder
 
 
 def link_ignored_inputs(root: Path, folder: Path, source: str) -> None:
-    """Link the user's own texts, which git ignores, into a copy; an absolute path works unchanged."""
+    """Link the user's own texts or model, which git ignores, into a copy; absolute paths work unchanged."""
     if Path(source).is_absolute():
         return
     own = git(root, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", str(source))

@@ -40,17 +40,20 @@ def test_a_worker_of_another_clone_is_refused(repo: Path, monkeypatch: pytest.Mo
 
 
 def test_a_copy_is_the_workspace_with_other_values(repo: Path) -> None:
-    """Uncommitted files and texts ignored by git are copied; the user's own files do not change."""
+    """Uncommitted files, and inputs that git ignores, are copied; the user's own files do not change."""
     (repo / "notes.txt").write_text("new")
     (repo / "toy.py").write_text((repo / "toy.py").read_text() + "\n# edited\n")
-    own = repo / "data" / "own" / "mine.txt"
-    own.parent.mkdir(parents=True, exist_ok=True)
-    own.write_text("text")
+    toy.set_params(repo, {"train.start_from": "data/start", "augment.models": ["data/reverse"]})
+    toy.set_params(repo, {"augment.text": ["data/more.de"]})
+    own = ["data/own/mine.txt", "data/start/model.json", "data/reverse/model.json", "data/more.de"]
+    for name in own:
+        (repo / name).parent.mkdir(parents=True, exist_ok=True)
+        (repo / name).write_text("text")
     toy.dvc(repo, "repro", "download")
     before = toy.run(repo, "git", "status", "--porcelain"), (repo / "params.yaml").read_text()
     copy = copy_of(repo, "one", {"train.dropout": 0.3})
     assert (toy.run(repo, "git", "status", "--porcelain"), (repo / "params.yaml").read_text()) == before
-    for name in ("notes.txt", "toy.py", "data/own/mine.txt", "dvc.lock"):
+    for name in ("notes.txt", "toy.py", *own, "dvc.lock"):
         assert (copy / name).read_text() == (repo / name).read_text()
     assert load_params(copy / "params.yaml").train.dropout == 0.3
     assert "is cached - skipping run" in toy.dvc(copy, "repro", "download")
