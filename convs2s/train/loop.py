@@ -123,13 +123,18 @@ def finish_epoch(training: Training) -> Record:
         "learning_rate": training.learning_rate(),
         "training_loss": state.epoch_loss / state.epoch_tokens,
         "validation_loss": nats,
-        "validation_perplexity": math.exp(min(nats, 700.0)),
+        "validation_perplexity": perplexity(nats),
     }
     if state.epoch_selected:
         record["selected_entries"] = state.epoch_selected / state.epoch_updates
     state.epochs.append(record)
     state.epoch_loss, state.epoch_tokens, state.epoch_selected = 0.0, 0, 0
     return record
+
+
+def perplexity(nats: float) -> float:
+    """Return the perplexity of a loss in nats per token; finite for any finite loss."""
+    return math.exp(min(nats, 700.0))
 
 
 @torch.no_grad()

@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import json
-import math
 import os
 import shutil
 import socket
@@ -27,7 +26,7 @@ from convs2s.train.fingerprint import training_fingerprint
 from convs2s.train.follow import defer_signals, end_after, follow
 from convs2s.train.head import train_on_nodes
 from convs2s.train.launch import end_with_launcher, launch
-from convs2s.train.loop import train, validation_loss
+from convs2s.train.loop import perplexity, train, validation_loss
 from convs2s.train.place import Place
 from convs2s.train.setup import build_training, keep_freed_memory
 from convs2s.train.training import Training
@@ -207,10 +206,10 @@ def metrics(training: Training) -> dict[str, float | int]:
     state = training.state
     best = min(state.epochs, key=lambda record: record["validation_perplexity"])
     if training.average > 1:
-        alone = Workers(0, 1, training.workers.device)
-        batching = dataclasses.replace(training.batching, workers=1)
-        nats = validation_loss(dataclasses.replace(training, workers=alone, batching=batching))
-        best = best | {"validation_loss": nats, "validation_perplexity": math.exp(nats)}
+        # Only the writer has the mean, so it takes each worker's share; batches decide what is selected.
+        shares = [Workers(rank, 1, training.workers.device) for rank in range(training.workers.count)]
+        nats = sum(validation_loss(dataclasses.replace(training, workers=share)) for share in shares)
+        best = best | {"validation_loss": nats, "validation_perplexity": perplexity(nats)}
     figures = {
         "validation_perplexity": best["validation_perplexity"],
         "validation_loss": best["validation_loss"],

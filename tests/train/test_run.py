@@ -169,6 +169,35 @@ def test_two_workers_of_half_the_batch_give_the_weights_of_one(
     assert results[-1]["updates"] == results[-2]["updates"]
 
 
+def test_the_mean_of_epochs_is_validated_as_they_were(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With vocabulary selection, perplexity depends on the batches, which are those of all workers."""
+    monkeypatch.setattr(run, "launch", launch_forks)
+    params = prepare(
+        tmp_path / "a",
+        pairs=32,
+        workers=2,
+        average=2,
+        max_epochs=2,
+        batch_sentences=4,
+        learning_rate=1e-3,
+        min_learning_rate=1e-9,
+        selection={"common": 2, "candidates": 1},
+    )
+    in_process(tmp_path / "a", params, monkeypatch)
+    curve = Path("out", "curves", "valid", "perplexity.tsv").read_text().split()
+    metrics = json.loads(Path("out", "metrics.json").read_text())
+    assert metrics["validation_perplexity"] == pytest.approx(float(curve[-1]), rel=0.01)
+
+
+def test_a_loss_beyond_all_measure_has_a_perplexity(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such a training ends as others do; its curve shows what is wrong."""
+    params = prepare(tmp_path / "a", pairs=16, average=2, max_epochs=3, learning_rate=300.0)
+    in_process(tmp_path / "a", params, monkeypatch)
+    assert json.loads(Path("out", "metrics.json").read_text())["validation_perplexity"] > 1e300
+
+
 def test_more_workers_than_gpus_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two processes on one GPU would only hinder each other; none is started."""
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
