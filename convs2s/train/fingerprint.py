@@ -9,7 +9,7 @@ from typing import Any
 
 from convs2s.config.model import ModelParams
 from convs2s.config.train import TrainParams
-from convs2s.model.description import DESCRIPTION
+from convs2s.model.description import DESCRIPTION, digest_of_file
 from convs2s.text.corpus.files import atomic_path
 
 # These decide how long to train and how often to save, not what an update does. `workers` is the number per
@@ -59,11 +59,11 @@ def training_fingerprint(
     ]
     if train.selection:
         files.append(candidates)
-    if train.start_from is not None:
-        files.append(Path(train.start_from) / DESCRIPTION)  # has the digests of all files of the model
     settings: dict[str, Any] = {"seed": seed, "workers": workers, "model": model.model_dump()}
     settings |= {name: value for name, value in train.model_dump().items() if name not in NO_EFFECT}
     prints = {name: json.dumps(value) for name, value in settings.items()}
+    if train.start_from is not None:  # its content counts, not its place
+        prints["start_from"] = digest_of_file(Path(train.start_from) / DESCRIPTION)  # has those of all files
     prints |= hash_files(files, known)
     return prints | {f"code of {name}": digest for name, digest in code.items()}
 

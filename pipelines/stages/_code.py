@@ -207,8 +207,10 @@ def files_of(params: Params) -> dict[str, list[Path]]:
     }
 
 
-def digest_file(path: Path) -> str:
-    """Return the SHA-256 of a file."""
+def digest_file(path: Path) -> str | None:
+    """Return the SHA-256 of a file; None if there is none."""
+    if not path.exists():
+        return None
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -216,7 +218,7 @@ def digest_file(path: Path) -> str:
 def param_lines(params: Params, keys: Sequence[str], root: Path = Path()) -> list[str]:
     """Return a line `param KEY VALUE` for each of these keys, with its value as JSON.
 
-    The value of a key that names files is a list of digests of their content.
+    The value of a key that names files is a list of digests of their content; null for a missing one.
     """
     values, files = params.model_dump(mode="json"), files_of(params)
     found: dict[str, Any] = {key: functools.reduce(operator.getitem, key.split("."), values) for key in keys}

@@ -1,4 +1,5 @@
 import hashlib
+import itertools
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -72,14 +73,16 @@ def test_files_are_read_once_until_they_change(change: str, monkeypatch: pytest.
 
 @pytest.mark.usefixtures("_files")
 def test_the_model_to_start_from_is_part_of_the_fingerprint() -> None:
-    """By content: another model may have taken its place."""
-    train = TRAIN.model_copy(update={"start_from": "start"})
-    found = []
-    for content in ("one", "other"):
-        Path("start").mkdir(exist_ok=True)
-        Path("start/model.json").write_text(content)
-        found.append(prints(train=train))
-    assert {name for name in found[0] if found[0][name] != found[1][name]} == {"start/model.json"}
+    """By content, not by place: another model may have taken its place, or it may have moved."""
+    found = [prints()]
+    for folder, content in (("start", "one"), ("start", "other"), ("moved", "other")):
+        Path(folder).mkdir(exist_ok=True)
+        Path(folder, "model.json").write_text(content)
+        found.append(prints(train=TRAIN.model_copy(update={"start_from": folder})))
+    for before, after in itertools.pairwise(found[:3]):
+        assert before.keys() == after.keys()
+        assert {name for name in before if before[name] != after[name]} == {"start_from"}
+    assert found[2] == found[3]
 
 
 @pytest.mark.usefixtures("_files")
