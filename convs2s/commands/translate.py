@@ -152,6 +152,9 @@ def check(options: argparse.Namespace) -> None:
         if applies and given:
             flags = ", ".join("--" + name.replace("_", "-") for name in given)
             raise ValueError(f"{flags} {why} would do nothing. Leave out one or the other.")
+    for name, path in (("input", options.input), ("output", options.output)):
+        if options.alignment and path and options.alignment.resolve() == path.resolve():
+            raise ValueError(f"--alignment {options.alignment} is also --{name}. Expected a file of its own.")
     for model in options.model:
         if not (model.is_dir() or str(model).startswith("hf:")):  # a model on the Hub
             raise FileNotFoundError(

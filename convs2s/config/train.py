@@ -54,7 +54,7 @@ class TrainParams(Section):
     anneal_after_epoch: Positive | None
     """Annealing begins after this epoch at the latest; null: only when perplexity stops improving."""
     min_learning_rate: Annotated[float, Field(gt=0)]
-    """Training ends when the learning rate falls below it."""
+    """Training ends when annealing lowers learning_rate below it."""
     patience: Positive | None
     """Training ends after this many epochs without a new best perplexity; null: no such limit."""
     max_epochs: Positive

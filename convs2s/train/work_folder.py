@@ -15,7 +15,8 @@ Nothing is overwritten: different settings have a different ID, and each checkpo
 of updates. Training resumes from its newest usable checkpoint: undamaged, not beyond the end of training, and
 with an undamaged checkpoint of the best epoch so far, which is the model to export. We keep the last two
 checkpoints, and those of the last two epochs that were the best so far, so one damaged file costs little.
-(If the model is the mean of several epochs, then those of the last two sets of these.)
+(If the model is the mean of several epochs, then those of the last two sets of these; without a file that
+both need, training starts from scratch.)
 
 At the end of training, the outputs are written first. Its folder stays until the caller knows that they are
 safe (`remove_ended`), and is then removed by a single rename. So a kill leaves either everything or nothing,

@@ -128,6 +128,8 @@ def test_text_that_is_not_utf8_is_named_by_line(
         (["--device", "cuda:99"], "error: device 'cuda:99' does not exist"),
         (["--output", "tests"], "error: --output tests is a folder. Expected a file, such as tests/out.txt."),
         (["--alignment", "tests"], "error: --alignment tests is a folder. Expected a file"),
+        (["--alignment", "a", "--output", "./a"], "error: --alignment a is also --output. Expected a file"),
+        (["--alignment", "none", "--input", "none"], "error: --alignment none is also --input."),
         (["--input", "missing.txt"], "error: --input missing.txt does not exist. Expected UTF-8 text"),
         (["--score", "tests"], "error: --score tests is a folder. Expected UTF-8 text"),
         (["--threads", "0"], "error: --threads: expected 1 or more, found 0."),
