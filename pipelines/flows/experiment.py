@@ -19,8 +19,8 @@ from pipelines.repair import repair, write_local_config
 COPIES = Path(".dvc/tmp/flows")  # removed once their runs have succeeded; ignored by git, thanks to DVC
 
 
-def name_of(overrides: Mapping[str, Any], tree: str) -> str:
-    """Return a name for an experiment: its readable overrides, and a hash of them and the git tree."""
+def name_of(overrides: Mapping[str, Any], tree: str = "") -> str:
+    """Return a name for an experiment, or its copy: its overrides, and a hash of them and the git tree."""
     facts = json.dumps([overrides, tree], sort_keys=True, default=str)
     words = "-".join(f"{key.split('.')[-1]}-{value}" for key, value in overrides.items())
     readable = re.sub(r"[^A-Za-z0-9]+", "-", words).strip("-")[:40].strip("-")
@@ -30,8 +30,8 @@ def name_of(overrides: Mapping[str, Any], tree: str) -> str:
 def copy_workspace(root: Path, name: str, text: str, params: Params) -> Path:
     """Return a git worktree with the workspace's files, uncommitted edits included, and the same DVC cache.
 
-    Its params.yaml has the `text`, which means `params`. A copy left by an earlier run that did not succeed
-    is reused, with its checkpoints.
+    Its params.yaml has the `text`, which means `params`. A copy of this name left by an earlier run that did
+    not succeed is reused, with its checkpoints, even if the workspace has changed since.
     """
     folder = root / COPIES / name
     if not (folder / ".git").is_file():
@@ -45,6 +45,9 @@ def copy_workspace(root: Path, name: str, text: str, params: Params) -> Path:
     remotes = {f'remote "{name}"': remote for name, remote in mine.get("remote", {}).items()}
     settings = {"core": mine.get("core", {}), "cache": cache, **remotes}  # including credentials
     write_local_config(folder, settings)
+    for path in (folder / "data").rglob("*"):  # earlier links, whose files may be gone
+        if path.is_symlink() and root in path.readlink().parents:
+            path.unlink()
     own = [params.download.folder, params.train.start_from, *params.augment.models, *params.augment.text]
     for source in filter(None, own):
         link_ignored_inputs(root, folder, source)

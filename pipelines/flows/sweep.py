@@ -89,14 +89,15 @@ def sweep(params: SweepParams) -> State[Any]:
     with claim(ROOT):
         base = params.render(ROOT)[1]
         found = read_table(params.table).list_rows(base.model) if params.table else map(Row, params.rows())
-        tree, rows, copies = workspace.snapshot(ROOT), dict[str, Row](), dict[str, dict[str, Any]]()
+        tree, rows, copies = workspace.snapshot(ROOT), dict[str, Row](), dict[str, Row]()
         for row in found:
             changes = params.changes() | row.changes
             name = f"{params.title}-{experiment.name_of(changes, tree)}"
-            rows[name], copies[name] = replace(row, changes=changes), row.changes
+            rows[name], copies[name] = replace(row, changes=changes), row
         labels, stages = label_rows(rows), dict[str, list[Stage]]()
-        for name, own in copies.items():
-            root = experiment.copy_workspace(ROOT, name, *params.render(ROOT, own))
+        for name, row in copies.items():
+            folder = f"{params.title}-{experiment.name_of(rows[name].changes)}"
+            root = experiment.copy_workspace(ROOT, folder, *params.render(ROOT, row.changes))
             stages[name] = list(read_graph(root, labels[name]).values())
         run = StagesRun(params, [stage for row in stages.values() for stage in row], [base.package.name])
         state = run.run()

@@ -58,8 +58,10 @@ def test_a_copy_is_the_workspace_with_other_values(repo: Path) -> None:
     assert load_params(copy / "params.yaml").train.dropout == 0.3
     assert "is cached - skipping run" in toy.dvc(copy, "repro", "download")
     (copy / "data" / "checkpoint").write_text("kept")
+    (repo / "data/more.de").unlink()
     again = copy_of(repo, "one", {"train.dropout": 0.3})
     assert (again / "data" / "checkpoint").read_text() == "kept"
+    assert not (again / "data/more.de").is_symlink() and (again / own[1]).is_symlink()
 
 
 def test_a_copy_reaches_the_same_texts_and_remotes(repo: Path, tmp_path: Path) -> None:
