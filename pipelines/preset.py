@@ -135,11 +135,14 @@ def write(content: CommentedMap) -> str:
 
 
 def parse_override(text: str) -> tuple[str, Any]:
-    """Parse NAME=VALUE, the value as in params.yaml; raise ArgumentTypeError if there is no `=`."""
+    """Parse NAME=VALUE, the value as in params.yaml; raise ArgumentTypeError if that is not possible."""
     name, equals, value = text.partition("=")
     if not equals:
         raise argparse.ArgumentTypeError(f"expected NAME=VALUE, such as train.dropout=0.3, found {text!r}")
-    return name, YAML(typ="safe", pure=True).load(value)
+    try:
+        return name, parse_yaml(value, f"{name}={value}")
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{error}\n(a list is written without spaces: [1,2])") from error
 
 
 def apply_overrides(text: str, overrides: Overrides) -> tuple[str, Params]:

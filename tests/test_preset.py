@@ -165,6 +165,14 @@ def test_overrides_survive_the_command_that_sets_them(overrides: dict[str, Any],
     assert dict(map(parse_override, words[4:-1])) == overrides
 
 
+def test_a_list_with_spaces_is_an_error_with_advice(capsys: pytest.CaptureFixture[str]) -> None:
+    """Make passes it on in two words."""
+    with pytest.raises(SystemExit):
+        main(["multi30k-en-de", "train.seeds=[1,", "2]"])
+    assert "train.seeds=[1, is not valid YAML" in (said := capsys.readouterr().err)
+    assert "a list is written without spaces: [1,2]" in said
+
+
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Work in a git repository whose last commit has the default params.yaml."""
