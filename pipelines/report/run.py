@@ -32,10 +32,10 @@ FILES = (
 OF_SEED = ("trained/{}/metrics.json", "trained/{}/curves", "translations/{}/attention.npz", "replaced/{}")
 WEIGHTS = "data/trained/{}/model/weights.safetensors"
 MACHINES = {
-    *("download.folder", "train.nodes", "train.launcher", "train.rendezvous", "train.restarts"),
-    *("train.checkpoint_updates", "train.checkpoint_minutes", "train.checkpoints"),
+    *("train.rendezvous", "train.restarts", "train.checkpoints"),
+    *("train.checkpoint_updates", "train.checkpoint_minutes"),
 }
-"""Parameters that say where files and machines are, and change no result."""
+"""Parameters that say how machines meet and what they save, and change no result."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Run:
 
     @property
     def params(self) -> dict[str, Any]:
-        """The same by dotted name, without those of machines."""
+        """The same by dotted name, without those that change no result."""
         return {name: value for name, value in flatten_values(self.sections).items() if name not in MACHINES}
 
     @property
@@ -161,7 +161,7 @@ def open_revision(name: str, root: Path, folder: Path) -> Run:
             f"{name}: this revision has no dvc.lock, so it has no results. Expected a commit that has "
             "one: after make repro, git add dvc.lock params.yaml && git commit."
         )
-    run = Run(name, folder, {})
+    run = Run(name, folder, {}, describe_mixture(files))
     try:
         fetch(files, [SNAPSHOT, *FILES], folder)
         for seed in run.seeds:
@@ -177,6 +177,23 @@ def open_revision(name: str, root: Path, folder: Path) -> Run:
             "it, get them: dvc pull --all-commits, or dvc exp pull. Otherwise, run it again."
         ) from error
     return run
+
+
+def describe_mixture(files: DVCFileSystem) -> str:
+    """Return a sentence on stages of a revision that did not run with its snapshot; empty if all did."""
+    stages = parse_yaml(files.read_text("dvc.lock"), "dvc.lock")["stages"]
+    mixed = sorted(
+        name
+        for name, stage in stages.items()
+        for one in stage.get("deps", [])
+        if one["path"].startswith(f"{Path(SNAPSHOT).parent}/")
+        and files.info(one["path"])["md5"] != one["md5"]
+    )
+    if not mixed:
+        return ""
+    return (
+        f"This revision was saved before its run had ended. Its values are not those of {', '.join(mixed)}."
+    )
 
 
 def fetch(files: DVCFileSystem, paths: Iterable[str], folder: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from convs2s.messages import visible
 from convs2s.score.identity import SetIdentity
 from convs2s.score.tables import DIGITS
 from convs2s.text.corpus.files import read_lines
@@ -125,9 +126,12 @@ def show_examples(path: Path) -> str:
 
 def wrap(label: str, text: str) -> str:
     """Return a text after its label, wrapped; no control character may reach the terminal."""
-    visible = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text) or "(empty)"
     return textwrap.fill(
-        visible, WIDTH, initial_indent=label, subsequent_indent=" " * len(label), break_on_hyphens=False
+        visible(text) or "(empty)",
+        WIDTH,
+        initial_indent=label,
+        subsequent_indent=" " * len(label),
+        break_on_hyphens=False,
     )
 
 

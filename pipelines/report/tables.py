@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
-from convs2s.config.load import flatten_values
-from pipelines.preset import list_presets, preset_command, preset_params
+from convs2s.config.load import flatten_values, parse_yaml
+from pipelines.preset import list_presets, preset_command, render
 from pipelines.report.run import Run, group
 from pipelines.report.scores import TITLES, format_number, score_table
 
@@ -51,7 +51,7 @@ def find_origin(run: Run) -> tuple[str, list[str], str]:
     """Return the preset of a run, its changes to the preset, and the command that reproduces the run."""
     if run.title not in list_presets():  # own data with its own name
         return "", [], ""
-    preset = flatten_values(preset_params(run.title).model_dump(mode="json"))
+    preset = flatten_values(parse_yaml(render(run.title), run.title))
     changes = {
         name: value for name, value in run.params.items() if drop_nulls(preset.get(name)) != drop_nulls(value)
     }

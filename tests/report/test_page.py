@@ -158,12 +158,17 @@ def test_a_comparison_leaves_the_report_on_the_last_run(
 
 
 def test_a_preset_as_it_is_has_no_changes(tmp_path: Path) -> None:
-    """Sources leave out keys that are null."""
+    """Sources leave out keys that are null, lists of equal items are short. What changes results is named."""
     (tmp_path / "data" / "snapshot").mkdir(parents=True)
-    for name in ("tatoeba-en-de", "multi30k-en-de"):
+    for name in ("tatoeba-en-de", "multi30k-en-de", "own-data"):
         (tmp_path / "data" / "snapshot" / "params.yaml").write_text(render(name), encoding="utf-8")
         assert tables.find_origin(Run("", tmp_path, {})) == (
             name,
             [],
             f"make preset NAME={name} && make repro",
         )
+    overrides = {"train.nodes": 2, "train.launcher": "srun", "train.rendezvous": "here"}
+    text = render("tatoeba-en-de", overrides=overrides)
+    (tmp_path / "data" / "snapshot" / "params.yaml").write_text(text, encoding="utf-8")
+    _, changes, _ = tables.find_origin(Run("", tmp_path, {}))
+    assert changes == ["train.nodes: 2", "train.launcher: srun"]

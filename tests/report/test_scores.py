@@ -23,7 +23,7 @@ SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
 EXAMPLES = [
     "line\tmodel\tsource\thypothesis\treference\tbleu\tchrf",
     "17\t1\tthe girl sleeps .\tdas Mädchen schläft .\t\t30.0\t60.0",
-    "99\t1\t" + "word " * 40 + "\ta\x1b[2Jb\tc\t0.0\t5.0",
+    "99\t1\t" + "word " * 40 + "\ta\x1b[2Jb\tc\u202f!\t0.0\t5.0",
 ]
 
 
@@ -78,7 +78,7 @@ def test_examples_are_wrapped_and_harmless(data: Path) -> None:
     assert max(map(len, text.split("\n"))) <= 100
     assert text.count("word") - text.count("words") == 40
     assert "\n              word word" in text
-    assert "a\N{REPLACEMENT CHARACTER}[2Jb" in text
+    assert "a\N{REPLACEMENT CHARACTER}[2Jb" in text and "c\u202f!" in text
 
 
 def test_corpus_and_training_figures_are_shown_when_they_are_there(data: Path) -> None:
