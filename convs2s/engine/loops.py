@@ -31,7 +31,7 @@ WORTH_A_THREAD = 1 << 15  # elements; waking a thread takes as long as a loop ov
 I8, I16, I32, F32 = ir.IntType(8), ir.IntType(16), ir.IntType(32), ir.FloatType()
 # exp(x) = 2^n 2^f with |f| <= 1/2; Taylor's coefficients of 2^f, highest power first, give it to 1e-7.
 POWERS = [math.log(2.0) ** k / math.factorial(k) for k in range(7, -1, -1)]
-SMALLEST_EXPONENT = -87.0  # exp of less is not a normal float32
+LOWEST, HIGHEST = -87.0, 88.0  # exp of less or more is not a normal float32
 
 
 def as_array(tensor: Tensor) -> NDArray[Any]:
@@ -94,11 +94,12 @@ def from_float32(context: Any, value: Any, like: Any) -> Any:
 
 @intrinsic
 def exp(context: Any, value: Any) -> Any:
-    """Return e^x of a float32 below 88, with a relative error of at most 2e-7; NaN gives NaN."""
+    """Return e^x of a float32, limited to that of -87 and 88; its relative error is at most 2e-7."""
 
     def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
-        low = F32(SMALLEST_EXPONENT)
-        x = builder.select(builder.fcmp_ordered("<", arguments[0], low), low, arguments[0])
+        x, low, high = arguments[0], F32(LOWEST), F32(HIGHEST)
+        x = builder.select(builder.fcmp_ordered("<", x, low), low, x)
+        x = builder.select(builder.fcmp_ordered(">", x, high), high, x)
         y = builder.fmul(x, F32(math.log2(math.e)))
         floor = builder.module.declare_intrinsic("llvm.floor", [F32])
         n = builder.call(floor, [builder.fadd(y, F32(0.5))])

@@ -33,10 +33,11 @@ def test_exp_is_within_3e_7_and_keeps_nan() -> None:
     y = np.empty_like(x)
     exponentials(x, y)
     assert np.abs(y / np.exp(x.astype(np.float64)) - 1).max() < 3e-7 + np.abs(x).max() * 6e-8
-    low = np.array([-1e30, -np.inf, np.nan, 0.0], np.float32)
-    found = np.empty_like(low)
-    exponentials(low, found)
+    extreme = np.array([-1e30, -np.inf, np.nan, 0.0, 89.0, 178.0, np.inf], np.float32)
+    found = np.empty_like(extreme)
+    exponentials(extreme, found)
     assert found[0] == found[1] < 1e-37
+    assert 1e38 < found[4] == found[5] == found[6] < np.inf  # a gate that is closed stays closed
     assert np.isnan(found[2])
     assert found[3] == 1.0
 
