@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from convs2s.commands.shared import add_command, add_processor, check_positive, pause_garbage_collection
-from convs2s.commands.translate_files import SecondFile, chunks, open_input, open_output, show_progress
+from convs2s.commands.translate_files import (
+    SecondFile,
+    chunks,
+    count_lines_left,
+    is_file,
+    open_input,
+    open_output,
+    show_progress,
+)
 from convs2s.messages import visible
 
 if TYPE_CHECKING:
@@ -129,6 +137,8 @@ def run(options: argparse.Namespace) -> None:
         show_progress(source, options.output) as on_done,
     ):
         number = 0
+        if second is not None and is_file(source):
+            second.check_length(count_lines_left(source))
         for texts in chunks(options.input, source, translator.words.params.batch_sentences):
             paired = None if second is None else second.take(len(texts))
             for line in answer(translator, texts, number, paired, sampling, options, on_done, links):

@@ -1,5 +1,6 @@
 """Lines in, from files in large chunks, from pipes and terminals as they arrive; the output and its bar."""
 
+import collections
 import contextlib
 import itertools
 import os
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from convs2s.messages import conversion
-from convs2s.text.corpus.files import atomic_path, read_lines
+from convs2s.text.corpus.files import atomic_path
 
 CHUNK_BATCHES = 32
 """Batches read ahead: enough to group sentences of similar length, few enough to hold in memory."""
@@ -25,12 +26,15 @@ def chunks(path: Path | None, stream: IO[bytes], batch_sentences: int) -> Iterat
     """Yield the lines of the input, standard input if the path is None, in chunks to translate together.
 
     Raises:
-        ValueError: if a line is not UTF-8; the lines before it have been yielded, if they are from a pipe.
+        ValueError: if a line is not UTF-8; of a file, no line has been yielded then.
     """
     if path is None and sys.stdin.isatty():
         return ([line] for line in read_typed_lines())
     name, most = str(path or "standard input"), CHUNK_BATCHES * batch_sentences
     if is_file(stream):
+        position = stream.tell()
+        collections.deque(decode_lines(stream, name), maxlen=0)  # a fault at the end is an error now
+        stream.seek(position)
         lines = decode_lines(stream, name)
         return iter(lambda: list(itertools.islice(lines, most)), [])
     # The thread needs its own stream: Python could not close this one at exit while a thread waits on it.
@@ -139,19 +143,32 @@ class SecondFile:
 
     def __init__(self, option: str, path: Path) -> None:
         check_file(option, path)
-        self._name, self._lines = f"{option} {path}", read_lines(path)
+        self._name, self._path = f"{option} {path}", path
+        self._lines = self._read()
+
+    def _read(self) -> Iterator[str]:
+        with self._path.open("rb") as stream:
+            yield from decode_lines(stream, self._name)
+
+    def check_length(self, lines: int) -> None:
+        """Raise ValueError unless the file has as many lines as the input."""
+        if (count := sum(1 for _ in self._read())) != lines:
+            raise ValueError(self._wrong("fewer" if count < lines else "more"))
+
+    def _wrong(self, found: str) -> str:
+        return f"{self._name}: expected a line for each line of the input, found {found}."
 
     def take(self, count: int) -> list[str]:
         """Return the next lines; raise ValueError if there are fewer."""
         found = list(itertools.islice(self._lines, count))
         if len(found) < count:
-            raise ValueError(f"{self._name}: expected a line for each line of the input, found fewer.")
+            raise ValueError(self._wrong("fewer"))
         return found
 
     def check_end(self) -> None:
         """Raise ValueError if the file has more lines than the input."""
         if next(self._lines, None) is not None:
-            raise ValueError(f"{self._name}: expected a line for each line of the input, found more.")
+            raise ValueError(self._wrong("more"))
 
 
 def check_file(option: str, path: Path, otherwise: str = "") -> None:

@@ -128,8 +128,8 @@ class Translator:
             sources, keep_attention, prefixes=given, sampling=sampling, on_done=on_done
         )
         return [
-            [self._finish(source, hypothesis) for hypothesis in hypotheses]
-            for source, hypotheses in zip(sources, found, strict=True)
+            [self._finish(source, hypothesis, prefix) for hypothesis in hypotheses]
+            for source, hypotheses, prefix in zip(sources, found, given or [[]] * len(sources), strict=True)
         ]
 
     def score(
@@ -159,10 +159,13 @@ class Translator:
         pairs = zip(translation.sources, owners, strict=False)  # EOS has a source but no word
         return sorted({(source, target) for source, target in pairs if min(source, target) >= 0})
 
-    def _finish(self, source: Sequence[str], hypothesis: Hypothesis) -> Translation:
-        words, replacements = hypothesis.words, list[Replacement]()
+    def _finish(self, source: Sequence[str], hypothesis: Hypothesis, prefix: Sequence[str]) -> Translation:
+        words, replacements = list(hypothesis.words), list[Replacement]()
+        unknowns = [unknown for unknown in hypothesis.unknowns if unknown.word >= len(prefix)]
+        for known in {unknown.word for unknown in hypothesis.unknowns if unknown.word < len(prefix)}:
+            words[known] = prefix[known]
         if self.dictionary is not None:
-            words, replacements = replace_unknowns(source, words, hypothesis.unknowns, self.dictionary)
+            words, replacements = replace_unknowns(source, words, unknowns, self.dictionary)
         return Translation(
             text=one_line(self.target.detokenize(words)),
             score=hypothesis.score,

@@ -172,6 +172,20 @@ def test_given_translations_are_scored(
         assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("broken", ["in.txt", "given.txt"])
+def test_a_fault_at_the_end_of_a_file_is_found_at_once(
+    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    """It could be hours away, and the output appears only once it is complete."""
+    monkeypatch.setattr("convs2s.commands.translate_files.CHUNK_BATCHES", 1)
+    monkeypatch.setattr("convs2s.commands.translate.answer", lambda *_: pytest.fail("it translates"))
+    for name in ("in.txt", "given.txt"):
+        (tmp_path / name).write_bytes(b"ein Haus\n" * 4 + b"caf\xe9\n" * (name == broken))
+    command = ["translate", "--model", str(package), "--device", "cpu", "--batch-sentences", "1"]
+    given = ["--prefix", str(tmp_path / "given.txt")] * (broken == "given.txt")
+    assert main([*command, "--input", str(tmp_path / "in.txt"), *given]) == 2
+
+
 def test_translations_begin_with_their_prefixes(
     package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

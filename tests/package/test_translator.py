@@ -105,6 +105,15 @@ def test_words_are_linked_by_attention(tmp_path: Path) -> None:
     assert {source for source, _ in linked} <= {0, 1, 2}
 
 
+@pytest.mark.parametrize("replace", [True, False])
+def test_a_prefix_stays_as_it_is_given(tmp_path: Path, replace: bool) -> None:
+    """Even if it has unknown words."""
+    translator = load(write_small_package(tmp_path), "cpu", replace=replace)
+    [[found]] = translator.translate_n_best("ein Hund", prefixes="Zürich Haus")
+    assert found.words[:2] == ["Zürich", "Haus"] and found.text.startswith("Zürich Haus")
+    assert all(one.word > 1 for one in found.replacements)
+
+
 @pytest.mark.filterwarnings("ignore:A sentence has")
 def test_one_line_in_gives_one_line_out(tmp_path: Path) -> None:
     """For any input; long lines are split. A real model has pieces of unknown characters."""
