@@ -26,8 +26,8 @@ def mtdata_parts(
         downloads: mtdata's cache of files.
 
     Raises:
-        ModuleNotFoundError: if mtdata is not installed.
-        ValueError: if an id is malformed, unknown, or has other languages; or `sha256` has an extra id.
+        ValueError: if mtdata is not installed, an id is malformed, unknown, or has other languages, or
+            `sha256` has an extra id.
         ConnectionError: if mtdata cannot fetch it.
     """
     unknown = sorted(set(sha256) - set(ids))
@@ -48,7 +48,7 @@ def find_entry(name: str, languages: tuple[str, str]) -> tuple[Any, bool]:
         from mtdata.index import INDEX  # noqa: PLC0415
         from mtdata.iso.bcp47 import BCP47Tag, bcp47  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
+        raise ValueError(
             f"{name} is a data set of mtdata, which is not installed ({error}). Install it with: "
             "pip install -e .[mtdata]"
         ) from error

@@ -106,11 +106,12 @@ def provide(file: Remote, local: Path, downloads: Path) -> dict[str, Path]:
     downloads.mkdir(parents=True, exist_ok=True)
     with (downloads / f"{file.key}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # the stages of several splits may need the same file
-        if not unpacked.is_dir():
+        if file.digest is None or not unpacked.is_dir():
             path = own if is_right(own, file) else fetched
             if path is fetched and not is_right(fetched, file):
                 download(file, fetched, f"{own} may hold it instead")
             if file.digest is None:
+                unpacked = downloads / f"{file.key}-{pooch.file_hash(path)[:16]}"
                 logger.warning(
                     "%s is not verified, because its checksum is unknown; its sha256 is %s. To have it "
                     "verified from now on, put that into params.yaml instead of null.",
@@ -119,7 +120,8 @@ def provide(file: Remote, local: Path, downloads: Path) -> dict[str, Path]:
                 )
             if not is_archive(file.name):
                 return {file.name: path}
-            unpack(path, unpacked)
+            if not unpacked.is_dir():
+                unpack(path, unpacked)
     return {
         path.relative_to(unpacked).as_posix(): path for path in sorted(unpacked.rglob("*")) if path.is_file()
     }

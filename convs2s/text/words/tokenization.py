@@ -77,12 +77,13 @@ class Tokenizer:
 
     def words(self, line: str) -> list[str]:
         """Return the words of a corpus line, which may already be tokenized."""
-        return self._recase(line.split()) if self.params.corpus == "tokenized" else self.tokenize(line)
+        if self.params.corpus == "tokenized":
+            return self._recase(self._compose(line).split())
+        return self.tokenize(line)
 
     def tokenize(self, text: str) -> list[str]:
         """Return the words of raw text; none is empty or contains whitespace, line ends included."""
-        if self.params.normalize_unicode:
-            text = unicodedata.normalize("NFC", text)
+        text = self._compose(text)
         if self.params.tokenizer != "moses":
             return self._recase(split_at_spaces(text) if self.params.tokenizer == "spaces" else text.split())
         text = self._normalize(text)
@@ -108,10 +109,11 @@ class Tokenizer:
 
         Unicode is normalized as in translations, because scores compare characters.
         """
-        text = self._join(line.split()) if self.params.corpus == "tokenized" else line
-        if self.params.normalize_unicode:
-            text = unicodedata.normalize("NFC", text)
+        text = self._compose(self._join(line.split()) if self.params.corpus == "tokenized" else line)
         return lower(text, self.language) if self.params.lowercase else text
+
+    def _compose(self, text: str) -> str:
+        return unicodedata.normalize("NFC", text) if self.params.normalize_unicode else text
 
     def _normalize(self, text: str) -> str:
         if self.params.normalize_punctuation:

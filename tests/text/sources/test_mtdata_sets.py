@@ -121,5 +121,5 @@ def test_missing_mtdata_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """mtdata is an optional extra; the message has the command that installs it."""
     monkeypatch.setitem(sys.modules, "mtdata", None)
     monkeypatch.setitem(sys.modules, "mtdata.entry", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install -e \.\[mtdata\]"):
+    with pytest.raises(ValueError, match=r"pip install -e \.\[mtdata\]"):
         mtdata_parts(["Test-news-1-eng-deu"], {}, ("en", "de"), tmp_path)

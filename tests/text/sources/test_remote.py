@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import os
 import re
+import zipfile
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,16 @@ def test_without_a_digest_any_file_is_accepted_and_its_hash_logged(
     assert site.asked == (["a.txt", "b.txt"] if place == "network" else [])
     assert f"a.txt is not verified, because its checksum is unknown; its sha256 is {SHA256}" in caplog.text
     assert "put that into params.yaml instead of null" in caplog.text
+
+
+def test_another_archive_without_a_digest_is_unpacked_again(site: Site, tmp_path: Path) -> None:
+    """The user's own may have a new version under the old name."""
+    (tmp_path / "own").mkdir()
+    for content in ("old", "new"):
+        with zipfile.ZipFile(tmp_path / "own" / "a.zip", "w") as archive:
+            archive.writestr("text", content)
+        found = provide(Remote([site.url("a.zip")], None), tmp_path / "own", tmp_path / "downloads")
+        assert found["text"].read_text() == content
 
 
 def test_a_file_of_unknown_length_is_refused(site: Site, tmp_path: Path) -> None:

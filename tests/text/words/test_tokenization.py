@@ -91,6 +91,8 @@ def test_decomposed_characters_are_composed() -> None:
         tokenizer = Tokenizer("fr", params)
         assert tokenizer.tokenize(decomposed) == tokenizer.tokenize("L'été à Köln")
         assert tokenizer.reference(decomposed) == "L'été à Köln"
+    split = Tokenizer("fr", flags(normalize_unicode=True, corpus="tokenized"))
+    assert split.words(decomposed) == ["L'été", "à", "Köln"]
     assert Tokenizer("fr", flags()).reference(decomposed) == decomposed
 
 
