@@ -28,7 +28,7 @@ from convs2s.train.head import train_on_nodes
 from convs2s.train.launch import end_with_launcher, launch
 from convs2s.train.loop import perplexity, train, validation_loss
 from convs2s.train.place import Place
-from convs2s.train.setup import build_training, keep_freed_memory
+from convs2s.train.setup import build_training, check_compiler, keep_freed_memory
 from convs2s.train.training import Training
 from convs2s.train.work_folder import DIGESTS, WorkFolder, hold, own_folder
 from convs2s.watch.cost import Meter
@@ -113,6 +113,8 @@ def work_as_one(
     ):
         keep_freed_memory()
         warn_of_load(workers)
+        if params.compile:
+            check_compiler()
         training = build_training(model_params, params, seed, encoded, vocabulary, table, work, workers)
         with workers.in_turn():
             known = own_folder(work, workers.node) / DIGESTS

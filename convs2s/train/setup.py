@@ -53,8 +53,6 @@ def build_training(
     """
     sizes = [len(read_vocabulary(vocabulary / f"{side}.tsv")) for side in SIDES]
     train_pairs, valid_pairs = (Pairs.open(encoded / split, sizes) for split in ("train", "valid"))
-    if params.compile:
-        check_compiler()
     # The layers for a CPU are loops of our own, which torch.compile cannot read.
     fast = workers.device.type == "cpu" and not params.compile
     model = build_model(

@@ -10,6 +10,7 @@ from torch.testing import assert_close
 
 from convs2s.train.annealing import Annealing
 from convs2s.train.loop import train
+from convs2s.train.run import work_as_one
 from convs2s.train.setup import annealing, build_training
 from tests.train.tiny import ALONE, tiny_params, tiny_training, weights, write_tiny
 
@@ -73,10 +74,11 @@ def test_compiling_needs_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """Otherwise torch.compile would fail in the first update, with pages of its own."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CXX", raising=False)
+    params = tiny_params(tmp_path, compile=True)
     with pytest.raises(
         ValueError, match=r"train\.compile: expected a C\+\+ compiler, found no g\+\+ or clang\+\+"
     ):
-        tiny_training(tmp_path, compile=True)
+        work_as_one(params.model, params.train, 1, *[tmp_path] * 5, code={})
 
 
 @pytest.mark.slow
