@@ -77,6 +77,11 @@ def check(options: argparse.Namespace) -> None:
         raise ValueError(f"serve needs {', '.join(missing)}. Install it: pip install 'convs2s[serve]'.")
     limits = "max_characters", "max_lines", "max_waiting", "max_waiting_per_client", "batch_lines"
     check_positive(options, *limits, "threads")
+    most = min(options.max_waiting, options.max_waiting_per_client)
+    if options.max_lines > most:  # even an idle server would say: try again
+        raise ValueError(
+            f"--max-lines: expected at most {most}, since no more may wait, found {options.max_lines}."
+        )
     if not 0 <= options.port <= 65535:
         raise ValueError(f"--port: expected a number from 0 to 65535, found {options.port}.")
     if options.host not in LOOPBACK and not options.api_key_file:

@@ -27,10 +27,14 @@ from convs2s.model.description import check_files, read_description
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import load_model
 from convs2s.text.corpus.files import atomic_path, write_json
+from convs2s.text.vocabulary.codec import ALLOWED, CODES, IMPORTED_MODEL
 from convs2s.text.vocabulary.vocabulary import EOS, PAD, SPECIALS, UNK, read_vocabulary
 
 PACKAGES = ("onnx", "onnxscript", "onnxruntime")
-PREPARATION = ("tokenizer.json", "segmentation.json", "source.model", "target.model", "truecaser.tsv")
+PREPARATION = (
+    *("tokenizer.json", "segmentation.json", "source.model", "target.model", "truecaser.tsv"),
+    *(CODES, ALLOWED, IMPORTED_MODEL),
+)
 EXAMPLE = "translate.py"
 LARGE = 2**30  # bytes of weights; an ONNX file cannot hold 2 GiB, so larger weights go next to it
 

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from convs2s.model.description import CARD
+from convs2s.model.description import CARD, WEIGHTS, check_files, read_description
 from convs2s.package.folder import check_whole
 
 PREFIX = "hf:"
@@ -44,6 +44,7 @@ def upload(folder: Path, repository: str, commit: str | None, private: bool) -> 
         ValueError: as `check_whole`, or if huggingface_hub is not installed.
     """
     check_whole(folder)
+    check_files(folder, read_description(folder).files, [WEIGHTS])
     hub = import_library()
     api = hub.HfApi()
     address = api.create_repo(repository, private=private, exist_ok=True)

@@ -95,7 +95,7 @@ def add_insight(app: FastAPI, service: Service) -> None:
         asked = await parse_single(request)
         service.check_size(asked.texts)
         pair, line = service.pairs.find(asked.source, asked.target), asked.texts[0].strip()
-        if not line or "\n" in line:
+        if "\n" in line or not pair.translator.source.tokenize(line):
             raise Refusal(400, "Invalid request: expected one line of text in q.")
         if pair.members > 1:
             raise Refusal(400, f"{asked.source}-{asked.target} is an ensemble of {pair.members} models; "

@@ -75,6 +75,11 @@ def test_a_local_server_without_keys_answers_only_to_its_names(
     ("options", "message"),
     [
         (["--max-lines", "0"], "error: --max-lines: expected 1 or more, found 0."),
+        (
+            ["--max-lines", "500"],
+            "error: --max-lines: expected at most 400, since no more may wait",
+        ),
+        (["--max-waiting", "150"], "error: --max-lines: expected at most 150, since no more may wait"),
         (["--port", "99999"], "error: --port: expected a number from 0 to 65535, found 99999."),
         (["--port", "0"], "error: nowhere is not a folder. Expected a model folder"),
         (["--api-key-file", "/dev/null"], "error: /dev/null is empty; expected an API key on each line."),

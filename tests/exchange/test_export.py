@@ -79,13 +79,14 @@ def test_an_exported_model_translates_elsewhere(
     """The command runs both kinds of files at sizes that were not traced; the example, only onnxruntime's."""
     needs_onnx()
     folder, out = save_with_words(tmp_path / "model"), tmp_path / "out"
+    (folder / "bpe.codes").write_text("", encoding="utf-8")  # of an imported model
     assert main(["export", "--model", str(folder), "--out", str(out)]) == 0
     written = capsys.readouterr()
     assert "torch.export differs from the model by at most" in written.out
     assert "ONNX differs from the model by at most" in written.out
     assert written.err == ""
     assert sorted(path.name for path in out.iterdir()) == [
-        "decoder_step.onnx", "decoder_step.pt2", "encoder.onnx", "encoder.pt2", "export.json",
+        "bpe.codes", "decoder_step.onnx", "decoder_step.pt2", "encoder.onnx", "encoder.pt2", "export.json",
         "segmentation.json", "source_vocabulary.json", "target_vocabulary.json", "translate.py",
     ]  # fmt: skip
     check_example(out, monkeypatch, capsys)

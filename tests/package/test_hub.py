@@ -69,6 +69,10 @@ def test_damage_is_found_on_both_sides(
     (folder / "dictionary.tsv").unlink()
     assert main(["upload", "me/toy", "--model", str(folder)]) == 2
     assert "lacks dictionary.tsv" in capsys.readouterr().err
+    weights = write_small_package(tmp_path) / "weights.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"x")
+    assert main(["upload", "me/toy", "--model", str(folder)]) == 2
+    assert "weights.safetensors has changed since it was written" in capsys.readouterr().err
     assert not repository.exists()
     shutil.copytree(write_small_package(tmp_path), repository)
     (repository / "target.tsv").write_bytes((repository / "target.tsv").read_bytes()[:-4])
