@@ -162,8 +162,9 @@ class Translator:
     def _finish(self, source: Sequence[str], hypothesis: Hypothesis, prefix: Sequence[str]) -> Translation:
         words, replacements = list(hypothesis.words), list[Replacement]()
         unknowns = [unknown for unknown in hypothesis.unknowns if unknown.word >= len(prefix)]
-        for known in {unknown.word for unknown in hypothesis.unknowns if unknown.word < len(prefix)}:
-            words[known] = prefix[known]
+        for unknown in hypothesis.unknowns:
+            if unknown.word < len(prefix):
+                words[unknown.word] = prefix[unknown.word]
         if self.dictionary is not None:
             words, replacements = replace_unknowns(source, words, unknowns, self.dictionary)
         return Translation(

@@ -161,8 +161,8 @@ def open_revision(name: str, root: Path, folder: Path) -> Run:
             f"{name}: this revision has no dvc.lock, so it has no results. Expected a commit that has "
             "one: after make repro, git add dvc.lock params.yaml && git commit."
         )
-    run = Run(name, folder, {}, describe_mixture(files))
     try:
+        run = Run(name, folder, {}, describe_mixture(files))
         fetch(files, [SNAPSHOT, *FILES], folder)
         for seed in run.seeds:
             weights = folder / WEIGHTS.format(seed)

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.config.params import Params
-from convs2s.model.description import DESCRIPTION
+from convs2s.model.description import DESCRIPTION, digest_of_file
 
 RUNNER = "pipelines.stages.__main__"
 LEFT_OUT = ("convs2s.config.", "convs2s.watch.")
@@ -207,14 +207,6 @@ def files_of(params: Params) -> dict[str, list[Path]]:
     }
 
 
-def digest_file(path: Path) -> str | None:
-    """Return the SHA-256 of a file; None if there is none."""
-    if not path.exists():
-        return None
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
 def param_lines(params: Params, keys: Sequence[str], root: Path = Path()) -> list[str]:
     """Return a line `param KEY VALUE` for each of these keys, with its value as JSON.
 
@@ -222,5 +214,9 @@ def param_lines(params: Params, keys: Sequence[str], root: Path = Path()) -> lis
     """
     values, files = params.model_dump(mode="json"), files_of(params)
     found: dict[str, Any] = {key: functools.reduce(operator.getitem, key.split("."), values) for key in keys}
-    found |= {key: [digest_file(root / path) for path in files[key]] for key in keys if files.get(key)}
+    found |= {
+        key: [digest_of_file(root / path) if (root / path).exists() else None for path in files[key]]
+        for key in keys
+        if files.get(key)
+    }
     return [f"param {key} {json.dumps(value, ensure_ascii=False)}" for key, value in found.items()]
