@@ -17,9 +17,10 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from convs2s.model.precision import Precision, choose_precision
 from convs2s.train.distributed import cpu_name
 
-DTYPES = ("float32", "bfloat16")
+DTYPES: tuple[Precision, ...] = ("float32", "bfloat16")
 ROWS = {"cuda": 8192, "cpu": 1024}  # of the matrices whose products show a device's peak speed
 Work = Callable[[], float]
 """Does some work and returns its units, such as tokens."""
@@ -47,6 +48,7 @@ def machine(packages: Iterable[str] = ()) -> dict[str, Any]:
     found: dict[str, Any] = {
         "cpu": cpu_name(),
         "cpu_features": torch.backends.cpu.get_cpu_capability(),
+        "auto": str(choose_precision("auto", torch.device("cpu"))),
         "threads": torch.get_num_threads(),
         "python": platform.python_version(),
         "torch": str(torch.__version__),
@@ -105,9 +107,14 @@ def speeds_as_json(speeds: Sequence[Speed]) -> dict[str, dict[str, float]]:
     }
 
 
-def product_peaks(device: torch.device) -> dict[str, float]:
+def fast_dtypes(device: torch.device) -> list[Precision]:
+    """Return the floating-point types in which a device does not multiply slower than in float32."""
+    return [name for name in DTYPES if not choose_precision(name, device).is_slow]
+
+
+def product_peaks(device: torch.device, names: Iterable[str]) -> dict[str, float]:
     """Return the FLOP/s of large matrix products on this machine, by dtype."""
-    return {name: product_peak(getattr(torch, name), device) for name in DTYPES}
+    return {name: product_peak(getattr(torch, name), device) for name in names}
 
 
 def product_peak(dtype: torch.dtype, device: torch.device) -> float:

@@ -24,6 +24,7 @@ from benchmarks.machine import (
     DTYPES,
     Speed,
     counted_flop,
+    fast_dtypes,
     in_turns,
     machine,
     print_table,
@@ -72,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     keep_freed_memory()
     torch.set_num_threads(options.threads)
     device = torch.device(options.device)
-    about = {"machine": machine(), "product_flop_per_second": product_peaks(device)}
+    about = {"machine": machine(), "product_flop_per_second": product_peaks(device, options.precisions)}
     print(", ".join(f"{key} {value}" for key, value in about["machine"].items()))
     results = []
     for preset in options.presets:
@@ -99,13 +100,15 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--channels", type=int, help="of all layers; by default the preset's")
     parser.add_argument("--tokens", type=int, nargs="+", default=[1000], help="per update, approximately")
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=VARIANTS[:2])
-    parser.add_argument("--precisions", nargs="+", choices=DTYPES, default=DTYPES)
+    parser.add_argument("--precisions", nargs="+", choices=DTYPES, help="by default those that are fast")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--updates", type=int, default=2, help="per round and variant")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--json", type=Path)
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    options.precisions = options.precisions or fast_dtypes(torch.device(options.device))
+    return options
 
 
 def measure(

@@ -1,4 +1,4 @@
-"""Speed of translation on the CPU: the engine compared with the plain model, in all precisions.
+"""Speed of translation on the CPU: the engine compared with the plain model, in all precisions that are fast.
 
     python -m benchmarks.translate --model data/models/1 --source test.en --beam-sizes 1 5
 
@@ -33,6 +33,7 @@ from benchmarks.fairseq_peer import FairseqTranslator, fairseq_translator
 from benchmarks.machine import (
     Speed,
     counted_flop,
+    fast_dtypes,
     in_turns,
     machine,
     print_table,
@@ -42,6 +43,7 @@ from benchmarks.machine import (
 )
 from convs2s.commands.shared import pause_garbage_collection
 from convs2s.decode.stepwise_model import StepwiseModel
+from convs2s.engine.linear_maps import multiply
 from convs2s.model.storage import load_model
 from convs2s.package.translator import Translator, load
 from convs2s.text.corpus.files import read_lines
@@ -57,7 +59,7 @@ def main() -> None:
     options = parse()
     torch.set_num_threads(max(options.threads, options.processes))
     texts = list(islice(read_lines(options.source), options.sentences))
-    peaks = product_peaks(CPU) | {"int8": int8_peak()}
+    peaks = product_peaks(CPU, fast_dtypes(CPU)) | {"int8": int8_peak()}
     about = {"machine": machine(["numba"]), "product_operations_per_second": peaks}
     print(", ".join(f"{key} {value}" for key, value in about["machine"].items()))
     results = []
@@ -105,9 +107,7 @@ def translators(
     """Return the translators to compare, by name: the path, then the precision of products."""
     ways = {PLAIN: load(model, "cpu", beam_size=beam_size, n_best=1)}
     ways[PLAIN].words.model = StepwiseModel(load_model(model))
-    for precision in ("float32", "bfloat16", "int8"):
-        if precision == "int8" and not torch.cpu._is_vnni_supported():
-            continue
+    for precision in (*fast_dtypes(CPU), "int8"):
         changes: dict[str, Any] = {
             "beam_size": beam_size, "n_best": 1, "precision": precision, "processes": processes,
         }  # fmt: skip
@@ -126,11 +126,12 @@ def peer(files: list[Path], beam_size: int, ours: Translator) -> dict[str, Fairs
 
 def int8_peak() -> float:
     """Return the operations per second of a large matrix product in 8-bit integers."""
-    x, y = (torch.randint(-127, 128, (1024, 1024), dtype=torch.int8) for _ in range(2))
+    rows = torch.randint(1, 128, (1024, 1024), dtype=torch.uint8)
+    packed = torch.ops.onednn.qlinear_prepack(torch.ones(1024, 1024, dtype=torch.int8), None)
     seconds = []
     for _ in range(20):
         start = time.process_time()
-        torch._int_mm(x, y.t())
+        multiply(rows, packed, 1024, 64)
         seconds.append(time.process_time() - start)
     return 2 * 1024**3 / min(seconds) * torch.get_num_threads()
 

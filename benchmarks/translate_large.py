@@ -18,12 +18,13 @@ import numpy as np
 import torch
 
 from benchmarks.ctranslate2_peer import Peer, has_ctranslate2
-from benchmarks.machine import Work, in_turns, machine, print_table, speeds_as_json, write_report
+from benchmarks.machine import Work, fast_dtypes, in_turns, machine, print_table, speeds_as_json, write_report
 from benchmarks.train_step import narrow
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.load_words import choose_model
 from convs2s.decode.search import SearchModel
 from convs2s.model.initialization import fold_weight_norm
+from convs2s.model.precision import Precision
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.vocabulary.vocabulary import EOS, PAD
 from pipelines.preset import preset_params
@@ -51,7 +52,7 @@ def main(arguments: list[str] | None = None) -> None:
         write_report(options.json, about, results)
 
 
-def random_model(options: argparse.Namespace, precision: str) -> SearchModel:
+def random_model(options: argparse.Namespace, precision: Precision) -> SearchModel:
     """Return a model on the CPU with random weights that never writes EOS unless forced to."""
     torch.manual_seed(1)
     params = narrow(preset_params(options.preset).model, options.channels)
@@ -70,7 +71,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--selected", type=int, default=4000, help="target tokens of the last system")
     parser.add_argument("--sentences", type=int, default=128, help="of the batch")
     parser.add_argument("--tokens", type=int, default=26, help="per sentence, not counting EOS")
-    parser.add_argument("--precisions", nargs="+", default=["float32", "bfloat16", "int8"])
+    parser.add_argument("--precisions", nargs="+", default=[*fast_dtypes(CPU), "int8"])
     parser.add_argument("--beam-sizes", type=int, nargs="+", default=[1, 5])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)

@@ -56,6 +56,9 @@ def run(options: argparse.Namespace) -> None:
     with listen(options.host, options.port) as listening:
         with pause_garbage_collection():
             pairs = load_pairs(options.model, options.device, options.beam_size, options.replace)
+        for pair in pairs:
+            name = f"{pair.source}-{pair.target}"
+            print(f"convs2s: {name}: {pair.translator.words.precision}", file=sys.stderr)
         limits = Limits(
             characters=options.max_characters,
             lines=options.max_lines,

@@ -111,8 +111,11 @@ def add_machine(command: argparse.ArgumentParser) -> None:
     add_processor(add)
     text = "on a CPU: translate in N parallel processes, each on one thread, which share the model"
     add("--processes", type=int, default=1, metavar="N", help=text)
-    text = f"precision of matrix products; int8 is the fastest on a CPU {FOLDER}"
-    add("--precision", choices=["float32", "bfloat16", "int8"], help=text)
+    text = (
+        "precision of matrix products; auto is bfloat16 where the processor or GPU is fast with it, else "
+        f"float32; int8 is the fastest on an x86 CPU {FOLDER}"
+    )
+    add("--precision", choices=["auto", "float32", "bfloat16", "int8"], help=text)
     text = (
         "file from `convs2s candidates`: consider only the target entries that it lists for the sentences "
         "(default: as set in the model folder)"
@@ -126,6 +129,8 @@ def run(options: argparse.Namespace) -> None:
     given = [(f"--{name}", getattr(options, name)) for name in ("score", "prefix")]
     second = next((SecondFile(option, path) for option, path in given if path is not None), None)
     sampling, translator = make_sampling(options), load_translator(options)
+    if (precision := translator.words.precision).is_slow:
+        print(f"convs2s: {precision}", file=sys.stderr)
     if options.input is None and sys.stdin.isatty() and translator.facts is not None:
         print(visible(f"{translator.facts.name}: {translator.facts.summary()}"), file=sys.stderr)
     with (

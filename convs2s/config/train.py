@@ -61,9 +61,9 @@ class TrainParams(Section):
     """Training ends after this many epochs at the latest."""
     average: Positive
     """The model has the mean weights of this many epochs, those with the lowest perplexity."""
-    precision: Literal["float32", "bfloat16"]
+    precision: Literal["auto", "float32", "bfloat16"]
     """Precision of matrix products and of the gradients that workers exchange; weights, softmax and loss are
-    always float32 (T38)."""
+    always float32 (T38). `auto`: bfloat16 where the processor or GPU multiplies it faster, else float32."""
     compile: bool
     """Compile the model and its loss with torch.compile, which takes a minute at the start and needs a C++
     compiler; on a CPU, this replaces our own compiled layers."""

@@ -54,9 +54,9 @@ class BeamSearchSection(Section, Generic[AlphaT]):
     """Accept EOS anywhere among the 2 * beam_size candidates, as fairseq did until late 2017 (T21)."""
     batch_sentences: Positive
     """Sentences translated at once."""
-    precision: Literal["float32", "bfloat16", "int8"]
-    """Precision of matrix products; softmax and scores are always float32. int8 is for CPUs with
-    AVX512-VNNI."""
+    precision: Literal["auto", "float32", "bfloat16", "int8"]
+    """Precision of matrix products; softmax and scores are always float32. `auto`: bfloat16 where the
+    processor or GPU multiplies it faster, else float32. int8 is for x86 CPUs."""
     selection: SelectionParams | None
     """Target entries scored in a batch; null: the whole vocabulary."""
 

@@ -13,6 +13,7 @@ from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.decode.translations import Hypothesis
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.messages import inflect
+from convs2s.model.precision import Wanted, choose_precision
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import load_model
 from convs2s.text.alignment.candidates import read_candidates
@@ -78,19 +79,20 @@ def load_member(
     return choose_model(seq2seq, params.precision, device)
 
 
-def choose_model(seq2seq: Seq2Seq, precision: str, device: torch.device) -> SearchModel:
+def choose_model(seq2seq: Seq2Seq, wanted: Wanted, device: torch.device) -> SearchModel:
     """Return a loaded model in the form that searches: on a CPU the engine's, elsewhere the plain one.
 
     Raises:
-        ValueError: if the machine does not support this precision, or is slow with it.
+        ValueError: if the machine does not support this precision.
     """
+    precision = choose_precision(wanted, device).precision
     if device.type == "cpu":
         from convs2s.engine.model import EngineModel  # noqa: PLC0415  # imports numba
 
         return EngineModel(seq2seq, precision)
     if precision == "int8":
         raise ValueError(
-            f"precision int8 is for CPUs, but the device is {device}. Choose bfloat16, or --device cpu."
+            f"precision int8 is for CPUs, but the device is {device}. Choose auto, or --device cpu."
         )
     return StepwiseModel(seq2seq.to(torch.bfloat16) if precision == "bfloat16" else seq2seq)
 

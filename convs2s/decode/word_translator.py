@@ -18,6 +18,7 @@ from convs2s.decode.sampling import Sampler, Sampling
 from convs2s.decode.search import SearchModel
 from convs2s.decode.translations import Attention, Hypothesis, block_diagonal
 from convs2s.decode.unknown_replacement import Unknown
+from convs2s.model.precision import Choice, choose_precision
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.vocabulary.selection import VocabularySelection
 from convs2s.text.vocabulary.vocabulary import EOS, UNK
@@ -55,6 +56,11 @@ class WordTranslator:
         self.model, self.source, self.target = model, source, target
         self.params, self.device, self.selection = params, device, selection
         self.warned = False
+
+    @property
+    def precision(self) -> Choice:
+        """The precision of products, and why."""
+        return choose_precision(self.params.precision, self.device)
 
     def translate(
         self,

@@ -1,7 +1,7 @@
 """Compiled loops of a decoding step, each a single pass over data where PyTorch takes several.
 
-Arrays and items are as in `loops`. Matrix products are passed unscaled: float32, bfloat16 in uint16, or sums
-of 8-bit products in int32. An entry y in row i, column j represents y * row_scales[i] * scales[j] + bias[j].
+Arrays and items are as in `loops`. Matrix products are passed unscaled: bfloat16 in uint16, or float32, maybe
+sums of 8-bit products. Entry y in row i, column j represents y * row_scales[i] * scales[j] + bias[j].
 
 The source positions of sentence i are the rows starts[i] to starts[i] + lengths[i] of the encoder's output,
 without padding. Its hypotheses are consecutive rows, `beams` per sentence.
@@ -12,19 +12,21 @@ import math
 
 import numpy as np
 
-from convs2s.engine.loops import exp, float_from_bits, magnitude_bits, nearest_int8, to_float32, vectorized
+from convs2s.engine.loops import exp, float_from_bits, magnitude_bits, nearest_uint8, to_float32, vectorized
 
 LANES = 256  # groups of tokens whose maxima are computed in parallel; a power of 2
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
 SQRT_HALF = np.float32(math.sqrt(0.5))
 LOWEST = -np.float32(np.inf)
-LARGEST_INT8 = np.float32(127.0)
 TINY = np.float32(1e-30)
 
 
 @vectorized
-def quantize(x, q, row_scales, start, stop):
-    """Write x as 8-bit integers times a scale per row, which maps the largest to 127; items are rows."""
+def quantize(x, limit, q, row_scales, start, stop):
+    """Write x as integers times a scale per row, limit + 1 added: the largest becomes 2 limit + 1.
+
+    Items are rows.
+    """
     for i in range(start, stop):
         source, target, bits = x[i], q[i], np.int32(0)
         # Compare as integers: no vector instruction takes the maximum of floats that may be NaN.
@@ -32,10 +34,10 @@ def quantize(x, q, row_scales, start, stop):
             bits = max(bits, magnitude_bits(source[j]))
         # A row with NaN gets a scale of NaN, so that everything computed from it is NaN as well.
         largest = float_from_bits(bits)
-        factor = LARGEST_INT8 / max(largest, TINY)
+        factor = limit / max(largest, TINY)
         for j in range(len(source)):
-            target[j] = nearest_int8(source[j] * factor)
-        row_scales[i] = largest / LARGEST_INT8
+            target[j] = nearest_uint8(source[j] * factor + (limit + ONE))
+        row_scales[i] = largest / limit
 
 
 @vectorized

@@ -1,27 +1,34 @@
 """Linear maps x W^T + b with fixed weights, stored as the CPU's matrix products read them fastest.
 
-float32 and bfloat16 weights are packed once by oneDNN; `F.linear` would repack them for every product. 8-bit
-weights are integers times a scale per output; inputs are rounded the same way at run time, with a scale per
-row, so that a result does not depend on the other rows of the batch. Their sums are exact.
+Weights are packed once by oneDNN; `F.linear` would repack them for every product. 8-bit weights are integers
+times a scale per output; inputs are rounded the same way at run time, with a scale per row, so that a result
+does not depend on the other rows of the batch. Their sums are exact: without VNNI, processors add pairs of
+products in 16 bits, so inputs are rounded to 7 bits there.
 """
 
+import functools
 import platform
 from typing import NamedTuple
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Float32, Int8
+from jaxtyping import Float, Float32, UInt8
 from torch import Tensor, nn
 
 from convs2s.engine import decode_loops
 from convs2s.engine.loops import as_array, run_loop
+from convs2s.model.precision import X86, Precision
+
+LARGEST_WEIGHT = 127.0
+LARGEST_INPUTS = (127, 63)  # magnitudes; the second where sums of pairs must fit 16 bits
+TINY = 1e-30
 
 
 class ScaledProduct(NamedTuple):
     """A linear map's result, as the loops read it: numbers[i, j] * row_scales[i] * scales[j] + bias[j]."""
 
-    numbers: Tensor  # (R, N): float32, bfloat16 or int32
+    numbers: Tensor  # (R, N): float32 or bfloat16
     row_scales: Float32[Tensor, "R"]
     scales: Float32[np.ndarray, "N"]
     bias: Float32[np.ndarray, "N"]
@@ -63,16 +70,26 @@ class FloatMap:
 
 
 class Int8Map:
-    """A linear map with 8-bit weights; between the integer products, everything is float32.
+    """A linear map with 8-bit weights and inputs of 8 or 7 bits; between the products, everything is float32.
 
     Args:
         weight: copied.
         bias: or None.
+
+    Raises:
+        ValueError: if this machine has no such products.
     """
 
     def __init__(self, weight: Float[Tensor, "N K"], bias: Float[Tensor, "N"] | None) -> None:
-        self.outputs = len(weight)
-        self.weight, scales = quantize(weight.float().contiguous())
+        if not can_pack(torch.float32):
+            raise ValueError(
+                f"precision int8 is for x86 processors, found {platform.machine()}. Choose auto or float32."
+            )
+        self.outputs, self.largest = len(weight), largest_input()
+        weight = weight.float().contiguous()  # packing ignores strides
+        scales = weight.abs().amax(dim=1) / LARGEST_WEIGHT
+        rounded = (weight / scales.clamp(min=TINY)[:, None]).round().to(torch.int8)
+        self.packed = torch.ops.onednn.qlinear_prepack(rounded, None)
         # Arrays, because loops take arrays: a tensor would have to be converted at every step.
         self.scales = as_array(scales)
         self.bias = np.zeros(len(weight), np.float32) if bias is None else as_array(bias.float())
@@ -85,53 +102,73 @@ class Int8Map:
 
     def product(self, x: Float32[Tensor, "R K"]) -> ScaledProduct:
         """Return x W^T + b as the loops read it."""
-        rows, row_scales = quantize(x)
-        return ScaledProduct(torch._int_mm(rows, self.weight.t()), row_scales, self.scales, self.bias)
+        rows, row_scales = quantize(x, self.largest)
+        sums = multiply(rows, self.packed, self.outputs, self.largest + 1)
+        return ScaledProduct(sums, row_scales, self.scales, self.bias)
 
 
 LinearMap = FloatMap | Int8Map
 
 
-def fix_layer(layer: nn.Linear, precision: str) -> LinearMap:
+def fix_layer(layer: nn.Linear, precision: Precision) -> LinearMap:
     """Return a layer of a model, without weight norm, as a map with fixed weights."""
     return fix_weights(layer.weight, layer.bias, precision)
 
 
-def fix_weights(weight: Float[Tensor, "N K"], bias: Float[Tensor, "N"] | None, precision: str) -> LinearMap:
-    """Return a map with these weights, and products in float32, bfloat16 or int8."""
+def fix_weights(
+    weight: Float[Tensor, "N K"], bias: Float[Tensor, "N"] | None, precision: Precision
+) -> LinearMap:
+    """Return a map with these weights, and products in this precision."""
     if precision == "int8":
         return Int8Map(weight, bias)
     return FloatMap(weight, bias, float_type(precision))
 
 
-def float_type(precision: str) -> torch.dtype:
+def float_type(precision: Precision) -> torch.dtype:
     """Return the type of the numbers that stay floating-point: bfloat16 unless all are float32."""
     return torch.float32 if precision == "float32" else torch.bfloat16
 
 
 def can_pack(dtype: torch.dtype) -> bool:
     """Return whether oneDNN packs weights of this type on this machine; measured on x86 only."""
-    if platform.machine() not in ("x86_64", "AMD64") or not torch.backends.mkldnn.is_available():
+    if platform.machine() not in X86 or not torch.backends.mkldnn.is_available():
         return False
     return dtype == torch.float32 or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
-def quantize(x: Float32[Tensor, "R K"]) -> tuple[Int8[Tensor, "R K"], Float32[Tensor, "R"]]:
-    """Return rows as integers from -127 to 127, and the scale of each row."""
-    rows, scales = torch.empty(x.shape, dtype=torch.int8), torch.empty(len(x))
-    run_loop(decode_loops.quantize, len(x), x.numel(), x, rows, scales)
+def quantize(x: Float32[Tensor, "R K"], largest: int) -> tuple[UInt8[Tensor, "R K"], Float32[Tensor, "R"]]:
+    """Return rows as integers up to `largest` in magnitude, with largest + 1 added, and each row's scale."""
+    rows, scales = torch.empty(x.shape, dtype=torch.uint8), torch.empty(len(x))
+    run_loop(decode_loops.quantize, len(x), x.numel(), x, np.float32(largest), rows, scales)
     return rows, scales
 
 
-def check_precision(precision: str) -> None:
-    """Check that this machine has fast products of 8-bit integers, if they are asked for.
+def multiply(rows: UInt8[Tensor, "R K"], packed: Tensor, outputs: int, zero: int) -> Float32[Tensor, "R N"]:
+    """Return (rows - zero) W^T for packed 8-bit weights W, with sums of integers."""
+    ones, zeros = unit_scales(outputs)
+    product: Tensor = torch.ops.onednn.qlinear_pointwise(
+        rows, 1.0, zero, packed, ones, zeros, None, 1.0, 0, torch.float32, "none", [], ""
+    )
+    return product
 
-    Raises:
-        ValueError: if it does not.
+
+@functools.cache
+def unit_scales(outputs: int) -> tuple[Tensor, Tensor]:
+    """Return the weights' scales and zero points for products that are left unscaled."""
+    return torch.ones(outputs), torch.zeros(outputs, dtype=torch.int64)
+
+
+@functools.cache
+def largest_input() -> int:
+    """Return the largest magnitude of inputs whose products with 8-bit weights are summed exactly here.
+
+    A product with the largest factors tells, because what is used depends on the processor, on oneDNN and on
+    its environment variables.
     """
-    fast = torch.cpu._is_vnni_supported() and torch.backends.mkldnn.is_available()
-    if precision == "int8" and not fast:
-        raise ValueError(
-            "precision int8 needs a CPU with AVX512-VNNI, and a build of PyTorch with oneDNN; this machine "
-            f"({torch.backends.cpu.get_cpu_capability()}) would be slower with it. Choose float32."
-        )
+    weight = torch.full((64, 64), int(LARGEST_WEIGHT), dtype=torch.int8)
+    packed = torch.ops.onednn.qlinear_prepack(weight, None)
+    for largest in LARGEST_INPUTS:
+        rows = torch.full((32, 64), 2 * largest + 1, dtype=torch.uint8)
+        if bool((multiply(rows, packed, 64, largest + 1) == 64 * largest * LARGEST_WEIGHT).all()):
+            break
+    return largest

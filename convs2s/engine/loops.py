@@ -136,15 +136,13 @@ def random_bits(context: Any, index: Any, first: Any, second: Any) -> Any:
 
 
 @intrinsic
-def nearest_int8(context: Any, value: Any) -> Any:
-    """Round a float32 between -127 and 127 to the nearest integer, halves away from zero."""
+def nearest_uint8(context: Any, value: Any) -> Any:
+    """Round a float32 between 0 and 255 to the nearest integer, halves up."""
 
     def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
-        negative = builder.fcmp_ordered("<", arguments[0], F32(0.0))
-        half = builder.select(negative, F32(-0.5), F32(0.5))
-        return builder.trunc(builder.fptosi(builder.fadd(arguments[0], half), I32), I8)
+        return builder.trunc(builder.fptosi(builder.fadd(arguments[0], F32(0.5)), I32), I8)
 
-    return types.int8(types.float32), generate
+    return types.uint8(types.float32), generate
 
 
 @intrinsic

@@ -43,7 +43,6 @@ from convs2s.engine import decode_loops
 from convs2s.engine.linear_maps import (
     LinearMap,
     ScaledProduct,
-    check_precision,
     fix_layer,
     fix_weights,
     float_type,
@@ -53,6 +52,7 @@ from convs2s.model.decoder import Decoder, DecoderBlock
 from convs2s.model.encoder import Encoder
 from convs2s.model.glu_block import SQRT_HALF, EncoderBlock
 from convs2s.model.multistep_attention import MultistepAttention
+from convs2s.model.precision import Precision
 from convs2s.model.seq2seq import Seq2Seq
 
 NUMBERS_AT_ONCE = 1 << 19
@@ -161,7 +161,7 @@ class EngineScores:
 class EngineAttention:
     """One layer's attention, with its maps folded into the source."""
 
-    def __init__(self, attention: MultistepAttention, precision: str) -> None:
+    def __init__(self, attention: MultistepAttention, precision: Precision) -> None:
         self.scale = attention.scale
         self.value_scale = self.scale * SQRT_HALF
         self.key_map = fix_weights(attention.summary_map.weight.t() * self.scale, None, precision)
@@ -181,7 +181,7 @@ class EngineAttention:
 class EngineBlock:
     """A block of the encoder or the decoder."""
 
-    def __init__(self, block: nn.Module, precision: str) -> None:
+    def __init__(self, block: nn.Module, precision: Precision) -> None:
         assert isinstance(block, EncoderBlock | DecoderBlock)
         self.kernel_width = block.convolution.kernel_width
         self.window_size = block.convolution.window_map.in_features
@@ -206,7 +206,7 @@ class EngineBlock:
 class EngineStack:
     """The encoder or the decoder: blocks between two linear maps."""
 
-    def __init__(self, stack: Encoder | Decoder, precision: str) -> None:
+    def __init__(self, stack: Encoder | Decoder, precision: Precision) -> None:
         self.input_map = fix_layer(stack.input_map, precision)
         self.blocks = [EngineBlock(block, precision) for block in stack.blocks]
         self.output_map = fix_layer(stack.output_map, precision)
@@ -217,14 +217,13 @@ class EngineModel:
 
     Args:
         seq2seq: in eval mode, without weight norm; its weights must not change afterwards.
-        precision: of products: float32, bfloat16 or int8.
+        precision: of products.
 
     Raises:
-        ValueError: if this machine would be slow with this precision.
+        ValueError: if this machine has no such products.
     """
 
-    def __init__(self, seq2seq: Seq2Seq, precision: str) -> None:
-        check_precision(precision)
+    def __init__(self, seq2seq: Seq2Seq, precision: Precision) -> None:
         self.seq2seq, self.precision = seq2seq, precision
         self.encoder = EngineStack(seq2seq.encoder, precision)
         self.decoder = EngineStack(seq2seq.decoder, precision)

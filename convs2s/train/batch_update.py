@@ -56,7 +56,7 @@ def add_gradients(training: Training, losses: nn.Module, loaded: Loaded) -> Floa
     # Backward averages over workers, but we want the sum over all tokens of the batch, divided by their
     # number (§4.2, T13).
     scale = workers.count / batch.target_tokens if batch.counted else 0.0
-    half = training.precision == torch.bfloat16
+    half = training.state.precision == "bfloat16"
     total = torch.zeros((), dtype=torch.float64, device=device)
     for i, part in enumerate(loaded.parts, start=1):
         with workers.accumulate(losses, last=i == len(loaded.parts)):

@@ -15,6 +15,8 @@ from torch import Tensor, nn
 from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import bf16_compress_hook
 from torch.nn.parallel import DistributedDataParallel
 
+from convs2s.model.precision import Precision
+
 # A worker that does not answer for this long counts as lost: suspended, or on an unreachable machine. Others
 # may have to wait while the first one writes a checkpoint or exports the model.
 TIMEOUT = timedelta(minutes=10)
@@ -51,7 +53,7 @@ class Workers:
         """Whether this process writes files and shows progress."""
         return self.rank == 0
 
-    def wrap(self, module: nn.Module, precision: torch.dtype) -> nn.Module:
+    def wrap(self, module: nn.Module, precision: Precision) -> nn.Module:
         """Make backward average gradients over all workers, if there are several.
 
         They are exchanged in the precision of products, overlapping with backward in the layers below.
@@ -60,7 +62,7 @@ class Workers:
             return module
         ids = [self.device.index] if self.device.type == "cuda" else None
         wrapped = DistributedDataParallel(module, device_ids=ids, gradient_as_bucket_view=True)
-        if precision == torch.bfloat16:
+        if precision == "bfloat16":
             # In a lambda, because PyTorch checks the hook's name and refuses this one without a GPU.
             wrapped.register_comm_hook(None, lambda _, bucket: bf16_compress_hook(None, bucket))  # type: ignore[arg-type]
         return wrapped
@@ -146,12 +148,12 @@ def join_workers(local_workers: int) -> Iterator[Workers]:
 
 
 def cpu_name() -> str:
-    """Return the CPU's name, as reported by the system."""
-    if CPU_NAMES.is_file():
-        for line in CPU_NAMES.read_text(encoding="utf-8", errors="replace").split("\n"):
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.machine()
+    """Return the CPU's name, family and model, as reported by the system: many generations share a name."""
+    lines = CPU_NAMES.read_text("utf-8", errors="replace").split("\n") if CPU_NAMES.is_file() else []
+    facts = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    if "model name" not in facts:
+        return platform.machine()
+    return f"{facts['model name']} (family {facts.get('cpu family')}, model {facts.get('model')})"
 
 
 def is_writer() -> bool:

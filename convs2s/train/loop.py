@@ -62,7 +62,7 @@ def train(training: Training) -> Iterator[UpdateReport | EpochReport]:
     losses = training.losses(training.smoothing)
     if training.compiled:
         losses.compile(dynamic=True)
-    parallel = training.workers.wrap(losses, training.precision)
+    parallel = training.workers.wrap(losses, state.precision)
     passes, order = -1, None
     while True:
         if training.is_validation_due:

@@ -9,6 +9,7 @@ import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -16,6 +17,7 @@ from convs2s.config.model import ModelParams
 from convs2s.config.train import TrainParams
 from convs2s.messages import TRAINING_MEMORY, inflect, report_errors
 from convs2s.model.description import WEIGHTS, digest_of_file
+from convs2s.model.precision import Wanted, choose_precision
 from convs2s.model.storage import save_model
 from convs2s.text.corpus.files import atomic_path, remove
 from convs2s.text.corpus.parallel import cores
@@ -125,7 +127,7 @@ def work_as_one(
         place = None
         if workers.writes and params.checkpoints:
             place = stack.enter_context(contextlib.closing(Place(params.checkpoints, folder.own)))
-        begin(training, folder, place)
+        begin(training, folder, place, params.precision)
         reports = train(training)
         if not workers.writes:
             with defer_signals(training.signals):
@@ -134,7 +136,8 @@ def work_as_one(
             if workers.node and workers.is_first:
                 remove(own_folder(work, workers.node))
             return
-        meter = Meter(folder.cost, workers.hardware(), training.state.updates)
+        hardware = workers.hardware() | {"precision": training.state.precision}
+        meter = Meter(folder.cost, hardware, training.state.updates)
         events = work / "tensorboard" / folder.own.name if params.tensorboard else None
         follow(training, reports, params, folder, place, meter, events)
         best = folder.best(training.state, params.average)
@@ -159,8 +162,11 @@ def warn_of_load(workers: Workers) -> None:
         )
 
 
-def begin(training: Training, folder: WorkFolder, place: Place | None) -> None:
+def begin(training: Training, folder: WorkFolder, place: Place | None, wanted: Wanted) -> None:
     """Resume from a checkpoint if there is one, here or at the place; other workers get it from the writer.
+
+    Args:
+        wanted: precision of products in params.yaml.
 
     Raises:
         ValueError: if another worker has other data than the writer.
@@ -171,6 +177,7 @@ def begin(training: Training, folder: WorkFolder, place: Place | None) -> None:
         if place and (said := place.fetch(folder.list_saved())):
             print(said, file=sys.stderr)
         print(folder.resume(training), file=sys.stderr)
+        print(describe_precision(training, wanted), file=sys.stderr)
     if workers.count == 1:
         return
     training.state, prints = workers.from_writer((training.state, folder.prints))
@@ -188,6 +195,15 @@ def begin(training: Training, folder: WorkFolder, place: Place | None) -> None:
         )
 
 
+def describe_precision(training: Training, wanted: Wanted) -> str:
+    """Return a line on the precision of products; a resumed training keeps that of its checkpoint."""
+    chosen, device = training.state.precision, training.workers.device
+    if chosen == (choice := choose_precision(wanted, device)).precision:
+        return str(choice)
+    kept = f"products stay in {chosen}, as the training began on another machine"
+    return f"{kept}; {slow}" if (slow := choose_precision(chosen, device)).is_slow else f"{kept}."
+
+
 def export(training: Training, params: ModelParams, best: list[Checkpoint], curves: Path, out: Path) -> None:
     """Write model/, the mean of the best epochs' checkpoints, curves/ and metrics.json to `out`."""
     out.mkdir(parents=True, exist_ok=True)
@@ -203,8 +219,8 @@ def export(training: Training, params: ModelParams, best: list[Checkpoint], curv
         temporary.write_text(json.dumps(metrics(training), indent=2) + "\n", encoding="utf-8")
 
 
-def metrics(training: Training) -> dict[str, float | int]:
-    """Return the exported model's losses, the numbers of epochs and updates, and the model size."""
+def metrics(training: Training) -> dict[str, Any]:
+    """Return the exported model's losses, size, precision of products, and numbers of epochs and updates."""
     state = training.state
     best = min(state.epochs, key=lambda record: record["validation_perplexity"])
     if training.average > 1:
@@ -220,6 +236,7 @@ def metrics(training: Training) -> dict[str, float | int]:
         "epochs": len(state.epochs),
         "updates": state.updates,
         "parameters": sum(p.numel() for p in training.model.parameters()),
+        "precision": state.precision,
     }
     if "selected_entries" in best:
         figures["selected_entries"] = best["selected_entries"]

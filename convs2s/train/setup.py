@@ -12,6 +12,7 @@ from convs2s.config.model import ModelParams
 from convs2s.config.train import TrainParams
 from convs2s.engine.train_layers import FAST_LAYERS, fast_softmax_loss
 from convs2s.model.glu_block import PLAIN_LAYERS, Layers
+from convs2s.model.precision import choose_precision
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import load_start
 from convs2s.text.alignment.candidates import read_candidates
@@ -23,7 +24,7 @@ from convs2s.train.annealing import Annealing
 from convs2s.train.distributed import Workers
 from convs2s.train.loss import softmax_loss
 from convs2s.train.optimizer import Adam, Nesterov
-from convs2s.train.training import Pairs, Training
+from convs2s.train.training import Pairs, State, Training
 from convs2s.train.work_folder import ORDERS, own_folder
 
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX = -1, -2, -4  # from glibc's malloc.h
@@ -77,13 +78,13 @@ def build_training(
         seed=seed,
         clip_norm=params.clip_norm,
         smoothing=params.label_smoothing,
-        precision=getattr(torch, params.precision),
         softmax=fast_softmax_loss if fast else softmax_loss,
         warmup=params.warmup_updates,
         validate_updates=params.validate_updates,
         average=params.average,
         orders=own_folder(work, workers.node) / ORDERS,
         compiled=params.compile,
+        state=State(choose_precision(params.precision, workers.device).precision),
         selection=load_selection(params, candidates, sizes[1]),
     )
 

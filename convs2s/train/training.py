@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from convs2s.model.precision import Precision
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.corpus.batching import Batch, Batching, Indices, Order, pad
 from convs2s.text.corpus.files import SIDES, remove
@@ -82,6 +83,7 @@ class State:
     Random generators have no state to save: each update seeds them from the seed, its number and the rank.
 
     Attributes:
+        precision: of products (T38), float32 or bfloat16; a training that moves to another machine keeps it.
         passes: through the training data, those that are complete.
         batch: batches done in the current pass.
         updates: optimizer steps done so far.
@@ -94,6 +96,7 @@ class State:
         epochs: a record of each finished epoch.
     """
 
+    precision: Precision = "float32"
     passes: int = 0
     batch: int = 0
     updates: int = 0
@@ -160,7 +163,6 @@ class Training:
         average: epochs whose mean weights are the model.
         orders: folder for the order of a pass, which the workers of this machine read.
         compiled: whether torch.compile compiles the model and its loss.
-        precision: of products; float32 or bfloat16 (T38).
         smoothing: label smoothing; with vocabulary selection, over the selected entries.
         selection: selects the target vocabulary of each whole batch (§5.4), across its parts and workers,
             because splitting a batch must not change its loss (T13, T14); None for the whole vocabulary.
@@ -177,7 +179,6 @@ class Training:
     seed: int
     clip_norm: float
     smoothing: float
-    precision: torch.dtype
     softmax: SoftmaxLoss
     warmup: int | None
     validate_updates: int | None

@@ -17,7 +17,7 @@ class Meter:
 
     The file has, for the number of updates of each checkpoint, the sessions up to there: uninterrupted
     stretches of training, including validation. Each is a mapping with these keys:
-        device, unit, count, torch: of the hardware.
+        device, unit, count, torch, precision: of the hardware, and of products on it.
         first, last: updates done when the session began, and at its last checkpoint.
         seconds: from its start to that checkpoint; work after it was lost and is not counted.
         target_tokens: non-padding target tokens up to that checkpoint, over all workers.

@@ -154,8 +154,10 @@ def list_overlap(path: Path) -> list[str]:
     ]
 
 
-def format_number(found: float) -> str:
-    """Return a number, formatted: 30,000, 12.35 or 0.04321."""
+def format_number(found: float | str) -> str:
+    """Return a number, formatted: 30,000, 12.35 or 0.04321; a text as it is."""
+    if isinstance(found, str):
+        return found
     return f"{found:,.4g}" if 0 < abs(found) < 1 else f"{found:,.{2 if found % 1 else 0}f}"
 
 

@@ -82,10 +82,7 @@ def list_lengths(run: Run) -> Rows:
 
 def format_numbers(rows: Sequence[Any]) -> Rows:
     """Return rows with their numbers formatted, and titles without underscores."""
-    return [
-        {str(key).replace("_", " "): x if isinstance(x, str) else format_number(x) for key, x in row.items()}
-        for row in rows
-    ]
+    return [{str(key).replace("_", " "): format_number(x) for key, x in row.items()} for row in rows]
 
 
 def list_trainings(runs: Sequence[Run]) -> Rows:
@@ -102,7 +99,8 @@ def list_costs(runs: Sequence[Run]) -> Rows:
 def cost(sessions: Sequence[dict[str, Any]]) -> dict[str, str]:
     """Return the total of a training's sessions; hours are multiplied by the number of devices."""
     if not sessions:
-        return {"hardware": "not measured", "time": "", "target tokens/s": "", "PyTorch": ""}
+        titles = "hardware", "time", "target tokens/s", "products in", "PyTorch"
+        return dict(zip(titles, ("not measured", "", "", "", ""), strict=True))
     hours = defaultdict[str, float](float)
     for one in sessions:
         hours[one["unit"]] += one["seconds"] * one["count"] / 3600
@@ -111,6 +109,7 @@ def cost(sessions: Sequence[dict[str, Any]]) -> dict[str, str]:
         "hardware": ", ".join(dict.fromkeys(f"{one['count']} x {one['device']}" for one in sessions)),
         "time": " and ".join(f"{value:,.2f} {unit}-hours" for unit, value in hours.items()),
         "target tokens/s": f"{tokens / seconds:,.0f}" if seconds else "",
+        "products in": ", ".join(dict.fromkeys(one["precision"] for one in sessions if "precision" in one)),
         "PyTorch": ", ".join(dict.fromkeys(one["torch"] for one in sessions)),
     }
 

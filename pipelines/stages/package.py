@@ -32,6 +32,7 @@ def run(
     alignment: Path,
     candidates: Path,
     tuned: Path,
+    metrics: Path,
     evaluation: Path,
     filtering: Path,
     seed: int,
@@ -40,11 +41,12 @@ def run(
     """Write the model folder `out`, for `convs2s translate` and `convs2s.load`.
 
     The model card takes this seed's scores from metrics.json, signatures.json and test_set.json in
-    `evaluation`, sentences to try from examples.tsv there, and size and mistakes of the training data from
+    `evaluation`, sentences to try from examples.tsv there, the precision of the training from `metrics`, its
+    metrics.json, and size and mistakes of the training data from
     `filtering`, report.json of the stage filter. `tuned` has the alpha for `translate.alpha: tuned`.
     """
-    metrics, report = read_json(evaluation / "metrics.json"), read_json(filtering)
-    kept = report["train"]
+    report, kind = read_json(filtering), read_kind(vocabulary / "segmentation.json")
+    kept, precision = report["train"], read_json(metrics)["precision"]
     facts = Facts(
         params.name,
         languages,
@@ -53,10 +55,10 @@ def run(
         kept["pairs"],
         (kept["source_words"], kept["target_words"]),
         describe_mistakes(report),
-        describe_model(model, read_kind(vocabulary / "segmentation.json")),
+        describe_model(model, kind) | {"products in training": precision},
         seed,
         dict(zip(TRAINING, training, strict=True)),
-        metrics["seeds"][str(seed)],
+        read_json(evaluation / "metrics.json")["seeds"][str(seed)],
         read_json(evaluation / "signatures.json"),
         str(SetIdentity.read(evaluation / "test_set.json")),
         read_examples(evaluation / "examples.tsv"),

@@ -37,6 +37,7 @@ def run(
     sentences = [tokenizer.words(line) for line in read_lines(test / "source.txt")]
     models, table = models_of(member, seeds, trained), candidates / "candidates.npz"
     translator = load_words(models, vocabulary, table, fix_alpha(params, tuned))
+    print(translator.precision, file=sys.stderr)
     write_translations(sentences, translate_corpus(translator, sentences, keep_attention=True), out)
     if translator.selection is not None:
         print(translator.selection.report(), file=sys.stderr)

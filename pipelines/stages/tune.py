@@ -1,5 +1,6 @@
 """Stages tune@SEED and tune-ensemble@all: the development set, searched once -> the best alpha (§4.3)."""
 
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -44,6 +45,7 @@ def run(
     search = with_alpha(translate, NEUTRAL).model_copy(update={"n_best": translate.beam_size})
     models = models_of(member, seeds, trained)
     translator = load_words(models, vocabulary, candidates / "candidates.npz", search)
+    print(translator.precision, file=sys.stderr)
     found = list(translate_corpus(translator, [source.split() for source, _ in pairs], keep_attention=False))
     rows = []
     for alpha in params.alphas:

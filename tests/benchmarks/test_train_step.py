@@ -25,6 +25,7 @@ def test_it_measures_all_variants_of_a_preset(
     monkeypatch.setitem(machine.ROWS, "cpu", 256)
     monkeypatch.setattr(train_step, "keep_freed_memory", lambda: True)
     options = shlex.split("--presets tatoeba-en-de --entries 40 --rounds 2 --updates 1 --threads 1")
+    options += ["--precisions", "float32", "bfloat16"]
     monkeypatch.setattr(sys, "argv", ["train_step", *options, "--json", str(tmp_path / "speed.json")])
     train_step.main()
     assert "plain float32" in capsys.readouterr().out
@@ -38,4 +39,4 @@ def test_it_measures_all_variants_of_a_preset(
         peak = content["product_flop_per_second"][row["variant"].split()[1]]
         share = spread["median"] * row["flop_per_token"] / peak
         assert row["share_of_products"] == pytest.approx(share)
-        assert 0 < share < 1
+        assert share > 0  # a peak of toy products is no limit

@@ -100,7 +100,7 @@ def test_dropout_masks_differ_between_calls_and_come_back_with_the_seed() -> Non
 def losses_and_gradients(run: Training, smoothing: float, entries: Tensor | None) -> list[Tensor]:
     """Return the losses of a batch and every parameter's gradient."""
     losses = run.losses(smoothing).train()
-    with torch.autocast("cpu", torch.bfloat16, enabled=run.precision == torch.bfloat16):
+    with torch.autocast("cpu", torch.bfloat16, enabled=run.state.precision == "bfloat16"):
         total, likelihood = losses(*run.inputs(run.train, range(9)), entries)
     (total / 7).backward()
     gradients = [p.grad for p in losses.parameters()]

@@ -20,6 +20,7 @@ def run(folder: Path, alpha: object) -> Path:
     metrics = {"seeds": {"3": {"bleu": 12.345, "chrf": 40.0}, "4": {"bleu": 99.0}}}
     for name, content in {
         "evaluation/metrics.json": metrics,
+        "trained.json": {"precision": "bfloat16"},
         "evaluation/signatures.json": {"bleu": "nrefs:1|case:mixed|tok:13a"},
         "evaluation/test_set.json": {"name": "newstest2014", "lines": 2737, "sha256": "0" * 64},
         "report.json": {
@@ -46,6 +47,7 @@ def run(folder: Path, alpha: object) -> Path:
         alignment=dictionary.parent,
         candidates=table.parent,
         tuned=folder / "alpha.json",
+        metrics=folder / "trained.json",
         evaluation=folder / "evaluation",
         filtering=folder / "report.json",
         seed=3,

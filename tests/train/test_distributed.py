@@ -11,6 +11,7 @@ import torch.distributed as dist
 from torch import nn
 
 from convs2s.messages import report_errors
+from convs2s.model.precision import Precision
 from convs2s.train import distributed
 from convs2s.train.distributed import Workers, join_workers
 from tests.train.forks import forked
@@ -25,8 +26,8 @@ def _group() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_group")
-@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
-def test_gradients_are_exchanged_in_the_precision_of_products(precision: torch.dtype) -> None:
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_gradients_are_exchanged_in_the_precision_of_products(precision: Precision) -> None:
     """bfloat16 halves the bytes; the result has the parameter's dtype."""
     layer = nn.Linear(64, 64)
     wrapped = Workers(0, 2, torch.device("cpu")).wrap(layer, precision)
@@ -34,7 +35,7 @@ def test_gradients_are_exchanged_in_the_precision_of_products(precision: torch.d
     gradient = layer.weight.grad
     assert gradient is not None
     assert gradient.dtype == torch.float32
-    assert torch.equal(gradient, gradient.bfloat16().float()) == (precision == torch.bfloat16)
+    assert torch.equal(gradient, gradient.bfloat16().float()) == (precision == "bfloat16")
 
 
 @pytest.mark.parametrize(("device", "expected"), [("cpu", ("CPU core", 6)), ("cuda:1", ("GPU", 3))])

@@ -5,7 +5,6 @@ from typing import Any
 import jaxtyping
 import numpy as np
 import pytest
-import torch
 from torch.testing import assert_close
 
 from convs2s.train.annealing import Annealing
@@ -21,7 +20,7 @@ def test_parameters_reach_the_training(tmp_path: Path) -> None:
         tmp_path, label_smoothing=0.1, clip_norm=0.7, precision="bfloat16", anneal_against="best",
         anneal_after_epoch=4, patience=3, max_epochs=8, min_learning_rate=0.01, min_epochs_before_anneal=2,
     )  # fmt: skip
-    assert (training.smoothing, training.clip_norm, training.precision) == (0.1, 0.7, torch.bfloat16)
+    assert (training.smoothing, training.clip_norm, training.state.precision) == (0.1, 0.7, "bfloat16")
     assert training.annealing == Annealing(0.25, 0.1, 0.01, True, 2, 4, 3, 8)
     assert annealing(tiny_params(tmp_path).train).against_best is False
     assert training.selection is None

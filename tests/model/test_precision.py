@@ -1,0 +1,99 @@
+"""`auto` is bfloat16 exactly where hardware multiplies it; what is slow says so."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import torch
+
+from convs2s.model.precision import choose_precision
+
+CPU = torch.device("cpu")
+AVX2, ICE_LAKE = {"avx2": True}, {"avx2": True, "avx512_f": True, "avx512_vnni": True, "avx512_bf16": False}
+ZEN4 = ICE_LAKE | {"avx512_bf16": True}
+SAPPHIRE_RAPIDS = ZEN4 | {"amx_bf16": True}
+GRAVITON2, GRAVITON3 = {"neon": True, "bf16": False}, {"neon": True, "bf16": True}
+
+
+@pytest.mark.parametrize(
+    ("machine", "features", "level", "onednn", "expected"),
+    [
+        ("x86_64", AVX2, "AVX2", False, "float32, as this processor has no bfloat16 products .AVX2."),
+        # oneDNN says yes to any AVX-512, also without bfloat16 products.
+        ("x86_64", ICE_LAKE, "AVX512", True, "float32, as this processor has no bfloat16 products .AVX512."),
+        ("x86_64", ZEN4, "AVX512", True, "bfloat16, as this processor has AVX512-BF16"),
+        ("x86_64", SAPPHIRE_RAPIDS, "AVX512", True, "bfloat16, as this processor has AMX"),
+        # ATEN_CPU_CAPABILITY=avx2, then ONEDNN_MAX_CPU_ISA=AVX2
+        ("x86_64", ZEN4, "AVX2", True, "float32, as .* no bfloat16 products that PyTorch may use"),
+        ("x86_64", ZEN4, "AVX512", False, "float32, as .* no bfloat16 products that PyTorch may use"),
+        ("aarch64", GRAVITON2, "DEFAULT", False, "float32, as this processor has no bfloat16 products"),
+        (
+            "aarch64",
+            GRAVITON3,
+            "SVE256",
+            True,
+            "bfloat16, as this processor has .* of Arm",
+        ),
+        ("ppc64le", {}, "VSX", False, "float32, as this processor has no bfloat16 products"),
+    ],
+)
+def test_auto_asks_the_processor(
+    machine: str,
+    features: Mapping[str, Any],
+    level: str,
+    onednn: bool,
+    expected: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is asked for is kept, but bfloat16 without hardware says that it is slow, and what to choose."""
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    monkeypatch.setattr("torch.cpu.get_capabilities", lambda: features)
+    monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: level)
+    monkeypatch.setattr("torch.backends.mkldnn.is_available", lambda: True)  # as everywhere
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: onednn, raising=False)
+    check(CPU, expected)
+
+
+@pytest.mark.parametrize(
+    ("capability", "expected"),
+    [
+        ((7, 5), "float32, as Toy GPU has no bfloat16 products"),
+        ((8, 0), "bfloat16, as Toy GPU has bfloat16"),
+    ],
+)
+def test_auto_asks_the_gpu(
+    capability: tuple[int, int], expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Turing emulates bfloat16, Ampere has it."""
+    monkeypatch.setattr("torch.cuda.get_device_name", lambda _: "Toy GPU")
+    monkeypatch.setattr("torch.cuda.get_device_capability", lambda _: capability)
+    check(torch.device("cuda"), expected)
+
+
+def check(device: torch.device, expected: str) -> None:
+    """Check what `auto` gives, and that only bfloat16 without hardware warns."""
+    auto, half = choose_precision("auto", device), choose_precision("bfloat16", device)
+    assert re.match(f"products in {expected}", str(auto)), auto
+    assert half.precision == "bfloat16"
+    assert half.is_slow == (auto.precision == "float32")
+    if half.is_slow:
+        assert re.match("warning: products in bfloat16, about 20 times slower", str(half)), half
+    assert not choose_precision("float32", device).is_slow
+
+
+def test_a_large_processor_plays_a_small_one() -> None:
+    """With the variables of PyTorch and oneDNN, `auto` is float32, and sums of 8-bit products stay exact."""
+    code = """
+import torch
+from convs2s.engine.linear_maps import largest_input
+from convs2s.model.precision import choose_precision
+print(choose_precision("auto", torch.device("cpu")).precision, largest_input())
+"""
+    limits = {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
+    command, environment = [sys.executable, "-c", code], {**os.environ, **limits}
+    output = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert output.stdout.split() == ["float32", "63"], output.stderr
