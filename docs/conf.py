@@ -4,8 +4,6 @@ import re
 
 from sphinx.application import Sphinx
 
-from pipelines.reference import write_page
-
 project = "convs2s"
 author = "the authors of convs2s"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinxcontrib.programoutput"]
@@ -49,15 +47,8 @@ def plain_bars(app: Sphinx, kind: str, name: str, thing: object, options: object
     lines[:] = [line.replace("|", r"\|") for line in lines]
 
 
-def list_parameters(app: Sphinx, name: str, source: list[str]) -> None:
-    """Add the schema of params.yaml to the page about it."""
-    if name == "docs/all-parameters":
-        source[0] += write_page()
-
-
 def setup(app: Sphinx) -> None:
     """Register the functions above."""
     app.connect("source-read", table_of_contents)
     app.connect("source-read", name_pages_by_title)
-    app.connect("source-read", list_parameters)
     app.connect("autodoc-process-docstring", plain_bars)

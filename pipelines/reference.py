@@ -1,8 +1,9 @@
-"""Every parameter as a page of the documentation, from the schema of params.yaml; `make docs` includes it."""
+"""Every parameter as a page of the documentation, from the schema: `python -m pipelines.reference` writes it."""
 
+import json
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,14 @@ from pipelines.meanings import meanings, sections
 from pipelines.stages._params import PARAMS
 
 ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "all-parameters.md"
+HEAD = """\
+# Every parameter
+
+Each key of `params.yaml`: its values, default and meaning, and the stages that read it and run again after an
+edit. [experiments/base.yaml](../experiments/base.yaml) has them as they are written, `python -m pipelines.check
+--list` shows the values in your `params.yaml`, and [parameters.md](parameters.md) explains how to use them.
+"""
 NAMES = {"boolean": "true or false", "string": "text"}  # others are named as in the schema
 BOUNDS = {
     "minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below",
@@ -21,19 +30,21 @@ LONGEST = 60  # characters of a default to show
 
 
 def write_page() -> str:
-    """Return the page as Markdown: a table per section, then one per kind of source and other class."""
-    schema, base = Params.model_json_schema(), load_params(ROOT / "experiments" / "base.yaml")
+    """Return the page as Markdown: a list per section, then one per kind of source and other class."""
+    schema, base = (
+        Params.model_json_schema(),
+        load_params(ROOT / "experiments" / "base.yaml").model_dump(mode="json"),
+    )
     stages = parse_yaml((ROOT / "dvc.yaml").read_text(encoding="utf-8"), "dvc.yaml")["stages"]
     names = {section: field["$ref"].rpartition("/")[2] for section, field in schema["properties"].items()}
-    lines: list[str] = []
+    lines = [HEAD]
     for section, name in names.items():
-        rows = []
-        for key, kind, meaning in list_keys(schema["$defs"][name], name):
-            default = textwrap.shorten(str(getattr(getattr(base, section), key)), LONGEST, placeholder=" ...")
-            readers = ", ".join(list_readers(f"{section}.{key}", stages))
-            rows.append((f"`{section}.{key}`", kind, f"`{default}`", meaning, readers or "no stage"))
         lines += [f"## {section}", "", describe(schema["$defs"][name]), ""]
-        lines += write_table(("key", "value", "default", "meaning", "read by"), rows)
+        for key, kind, meaning in list_keys(schema["$defs"][name], name):
+            default = textwrap.shorten(json.dumps(base[section][key]), LONGEST, placeholder=" ...")
+            readers = ", ".join(list_readers(f"{section}.{key}", stages)) or "no stage"
+            lines += [f"- `{section}.{key}`: {kind}; default `{default}`; read by {readers}. {meaning}"]
+        lines += [""]
     lines += [
         "## Sources",
         "",
@@ -41,10 +52,11 @@ def write_page() -> str:
         "",
     ]
     for name in sorted(schema["$defs"].keys() - names.values()):
-        found = [(f"`{key}`", kind, meaning) for key, kind, meaning in list_keys(schema["$defs"][name], name)]
         lines += [f"### {name}", "", describe(schema["$defs"][name]), ""]
-        lines += write_table(("key", "value", "meaning"), found)
-    return "\n".join(lines)
+        for key, kind, meaning in list_keys(schema["$defs"][name], name):
+            lines += [f"- `{key}`: {kind}. {meaning}".rstrip(". ") + "."]
+        lines += [""]
+    return "\n".join(lines).rstrip("\n") + "\n"
 
 
 def list_keys(content: Mapping[str, Any], name: str) -> Iterator[tuple[str, str, str]]:
@@ -71,12 +83,6 @@ def list_readers(key: str, stages: Mapping[str, Any]) -> list[str]:
 def describe(content: Mapping[str, Any]) -> str:
     """Return the docstring of a class on one line."""
     return " ".join(content["description"].split())
-
-
-def write_table(titles: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
-    """Return the lines of a table in Markdown."""
-    cells = [titles, ("---",) * len(titles), *rows]
-    return [*(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in cells), ""]
 
 
 def name_type(schema: Mapping[str, Any]) -> str:
@@ -107,3 +113,7 @@ def name_type(schema: Mapping[str, Any]) -> str:
             bounds += [f"as `{schema['pattern']}`"] if "pattern" in schema else []
             text = NAMES.get(schema["type"], schema["type"]) + (f" ({', '.join(bounds)})" if bounds else "")
     return text
+
+
+if __name__ == "__main__":
+    PAGE.write_text(write_page(), encoding="utf-8")
