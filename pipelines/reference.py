@@ -18,9 +18,10 @@ PAGE = ROOT / "docs" / "all-parameters.md"
 HEAD = """\
 # Every parameter
 
-Each key of `params.yaml`: its values, default and meaning, and the stages that read it and run again after an
-edit. [experiments/base.yaml](../experiments/base.yaml) has them as they are written, `python -m pipelines.check
---list` shows the values in your `params.yaml`, and [parameters.md](parameters.md) explains how to use them.
+Each key of `params.yaml`: its values, default and meaning, and the stages that read it and run again after
+an edit. [experiments/base.yaml](../experiments/base.yaml) has them as they are written, `python -m
+pipelines.check --list` shows the values in your `params.yaml`, and [parameters.md](parameters.md) explains
+how to use them.
 """
 NAMES = {"boolean": "true or false", "string": "text"}  # others are named as in the schema
 BOUNDS = {
