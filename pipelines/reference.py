@@ -1,4 +1,4 @@
-"""Every parameter as a page of the documentation, from the schema: `python -m pipelines.reference` writes it."""
+"""Every parameter as a page of the docs, from the schema: `python -m pipelines.reference` writes it."""
 
 import json
 import re
