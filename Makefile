@@ -16,11 +16,15 @@ help:
 # Make .venv and install everything; the other targets do this first
 install: .venv/installed
 
+# A link to the .venv of another clone is used as it is, with the code of this one.
+LINKED := $(shell test -L .venv && echo yes)
+export PYTHONPATH := $(if $(LINKED),$(CURDIR),$(PYTHONPATH))
+
 # Without .venv on PATH, which may be of another version of Python
 OUTSIDE := PATH="$${PATH\#$(CURDIR)/.venv/bin:}"
 
 # The pip that comes with Python 3.11 takes twice as long.
-.venv/installed: pyproject.toml constraints.txt
+.venv/installed: $(if $(LINKED),,pyproject.toml constraints.txt)
 	@$(OUTSIDE) $(PYTHON) -c "import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or \
 	    sys.exit('$(PYTHON): expected Python 3.11 to 3.13, found %d.%d: make repro PYTHON=python3.12' % v)"
 	@test "$$(.venv/bin/python -V 2>&1)" = "$$($(OUTSIDE) $(PYTHON) -V)" || rm -rf .venv

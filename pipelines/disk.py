@@ -29,7 +29,8 @@ def print_disk(params: Params, root: Path) -> None:
     present, free = sum(path.lstat().st_size for path in files), shutil.disk_usage(root).free
     but = f", without {', '.join(unknown)} of unknown size" if unknown else ""
     found = f"found {free / GB:.1f} GB free and {present / GB:.1f} GB in data/"
-    sentence = f"disk: expected up to about {needed / GB:.1f} GB{but}, {found}"
+    amount = f"up to about {needed / GB:.1f} GB" if needed > GB / 10 else "less than 0.1 GB"
+    sentence = f"disk: expected {amount}{but}, {found}"
     if needed <= free + present:
         print(sentence)
     else:

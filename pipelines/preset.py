@@ -27,6 +27,7 @@ from ruamel.yaml.error import YAMLError
 from convs2s.config.faults import suggest
 from convs2s.config.load import flatten_values, parse_params, parse_yaml, read_text
 from convs2s.config.params import Params
+from convs2s.messages import reader_is_gone
 from convs2s.text.corpus.files import atomic_path
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
@@ -36,6 +37,7 @@ NO_OVERRIDES: Overrides = MappingProxyType({})
 PLAIN = re.compile(r"[\w.,=:/\[\]+-]+")
 """Text that needs no quotes in a shell."""
 LONGEST = 60
+FREELY = ". Edit it freely.\n"
 """Characters of a value to show."""
 
 
@@ -106,7 +108,7 @@ def render(name: str, experiments: Path = EXPERIMENTS, overrides: Overrides = NO
     lines = [line for line in write(content).split("\n") if line.strip()]
     body = "".join(f"\n{line}\n" if re.match(r"\w", line) else f"{line}\n" for line in lines)
     parse_params(body, f"{origin}, completed from experiments/base.yaml,")
-    command = f"# Preset {name}, written by: {preset_command(name, overrides)}. Edit it freely."
+    command = f"# Preset {name}, written by: {preset_command(name, overrides)}{FREELY.rstrip()}"
     complete = "\n".join([command, "#", *read_header(text), body])
     return apply_overrides(complete, overrides)[0] if overrides else complete
 
@@ -224,7 +226,7 @@ def list_differences(old: str, new: str) -> list[str]:
 
 def written_preset(text: str) -> tuple[str, str] | None:
     """Return name and text of the preset that a params.yaml was written from; None if its header has none."""
-    found = re.match(r"# Preset ([\w-]+), written by: (.+)\. Edit it freely\.\n", text)
+    found = re.match(r"# Preset ([\w-]+), written by: (.+)" + re.escape(FREELY), text)
     try:
         return (found[1], render(found[1], overrides=parse_command(found[2]))) if found else None
     except (ValueError, argparse.ArgumentTypeError, YAMLError):  # no longer a preset
@@ -260,6 +262,8 @@ def write_preset(name: str, overrides: Overrides, out: Path, force: bool) -> Non
                 f"git commit), write another file (python -m pipelines.preset {name} --out FILE), or "
                 f"overwrite the edits ({preset_command(name, overrides)} FORCE=1, or --force)."
             )
+    elif old != text and (given := re.search("written by: (.* SET=.*)" + re.escape(FREELY), old)):
+        print(f"{out} had other values of SET. To have these back: {given[1]}")
     with atomic_path(out) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
     print(f"Wrote {out} from preset {name}.")
@@ -283,6 +287,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print("\nmake preset NAME=... writes params.yaml from one of them.")
         else:
             write_preset(options.name, dict(options.overrides), options.out, options.force)
+        sys.stdout.flush()
+    except BrokenPipeError:  # `| head`
+        return reader_is_gone()
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 1

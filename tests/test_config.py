@@ -63,9 +63,15 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"download.train": fetch(checksum=MISSING)}, r"download\.train\.0\.fetch\.0\.checksum: missing"),
     ({"download.references": ["a"]}, r"evaluate\.rouge: expected duc2004 or gigaword .*, found null"),
     ({"download.valid": [FILES], "filter.valid_every": 9}, r"expected one, .*found 9 and 1 source"),
-    ({"model.attention": [True] * 9}, r"model: expected \d attention, one per block, found 9"),
+    (
+        {"model.attention": [True] * 9},
+        r"one per block of decoder_widths, found 9. Set model.attention as",
+    ),
     ({"model.attention": False}, r"model: expected attention in some block, .* found none"),
-    ({"model.encoder_kernels": [3] * 9}, r"model: expected \d encoder_kernels, one per block, found 9"),
+    (
+        {"model.encoder_kernels": [3] * 9},
+        r"found 9. Set model.encoder_kernels as well: a list, or one",
+    ),
     ({"model.encoder_kernels": 4}, r"model: expected odd encoder_kernels, .* found the even width 4"),
     ({"model.embedding_size": 10**30}, r"model\.embedding_size: expected less than or equal to"),
     *(

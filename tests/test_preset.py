@@ -4,6 +4,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -240,7 +241,7 @@ def test_edits_not_in_git_are_kept(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("repository")
-def test_a_preset_nobody_edited_is_overwritten() -> None:
+def test_a_preset_nobody_edited_is_overwritten(capsys: pytest.CaptureFixture[str]) -> None:
     """The header has the command, so the file can be written again; an edit of it cannot."""
     assert main(["multi30k-en-de", "train.seeds=[1,2]", "translate.beam_size=7"]) == 0
     params, preset = load_params(), params_of("multi30k-en-de")
@@ -248,6 +249,11 @@ def test_a_preset_nobody_edited_is_overwritten() -> None:
     assert params.model_copy(update={"train": preset.train, "translate": preset.translate}) == preset
     assert main(["own-data"]) == 0
     assert PARAMS.read_text(encoding="utf-8") == rendered("own-data")
+    assert main(["own-data", "train.dropout=0.3"]) == 0
+    capsys.readouterr()
+    assert main([DEFAULT]) == 0
+    back = 'To have these back: make preset NAME=own-data SET="train.dropout=0.3"'
+    assert back in capsys.readouterr().out
     edit()
     assert main([DEFAULT]) == 1
     PARAMS.write_text("# Preset gone, written by: make preset NAME=gone. Edit it freely.\n")
@@ -269,6 +275,14 @@ def test_without_git_edits_are_kept(repository: Path, monkeypatch: pytest.Monkey
     assert main(["own-data", "--out", "mine/other.yaml"]) == 1
     assert PARAMS.read_text(encoding="utf-8") == text
     assert main(["multi30k-en-de", "--force"]) == 0
+
+
+def test_the_list_may_be_read_in_part() -> None:
+    """As with `make preset | head -1`."""
+    command = f"{shlex.quote(sys.executable)} -m pipelines.preset | head -1"
+    shown = subprocess.run(command, shell=True, cwd=EXPERIMENTS.parent, capture_output=True, check=True)
+    assert shown.stderr == b""
+    assert len(shown.stdout.splitlines()) == 1
 
 
 def test_presets_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -69,13 +69,17 @@ class ModelParams(Section):
 
     @model_validator(mode="after")
     def _layers_fit(self) -> Self:
-        for name, value, widths in (
-            ("encoder_kernels", self.encoder_kernels, self.encoder_widths),
-            ("decoder_kernels", self.decoder_kernels, self.decoder_widths),
-            ("attention", self.attention, self.decoder_widths),
+        for name, values, side, example in (
+            ("encoder_kernels", self.encoder_kernels, "encoder", "3"),
+            ("decoder_kernels", self.decoder_kernels, "decoder", "3"),
+            ("attention", self.attention, "decoder", "true"),
         ):
-            if len(value) != len(widths):
-                raise ValueError(f"expected {len(widths)} {name}, one per block, found {len(value)}")
+            blocks = len(getattr(self, f"{side}_widths"))
+            if len(values) != blocks:
+                raise ValueError(
+                    f"expected {blocks} {name}, one per block of {side}_widths, found {len(values)}. Set "
+                    f"model.{name} as well: a list, or one value for all blocks, such as {example}"
+                )
         if not any(self.attention):
             raise ValueError(
                 "expected attention in some block, without which the source is unseen, found none"

@@ -36,7 +36,7 @@ JOB_TEMPLATE = {
     "variables": {"type": "object", "properties": {}, "additionalProperties": False},
 }
 POOLS = {
-    "gpu": "flows that run the whole pipeline, on the machine that has the data",
+    "pipelines": "flows that run the whole pipeline, on the machine that has the data",
     "remote": "single stages in clones on other machines",
 }
 

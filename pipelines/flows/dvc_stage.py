@@ -41,6 +41,8 @@ OUTCOMES = {
     "Unchanged": re.compile(r"(Stage )?'.*' didn't change, skipping$|Verifying outputs in frozen stage: "),
 }
 BAR = re.compile(r"\d+%\|.*\|")  # a progress bar's last state ends with a newline like any other line
+# DVC prints it after each stage, for people.
+ADVICE = re.compile(r"To track the changes|To enable auto staging|\s+git add|\s+dvc config|Use `dvc push`")
 ADDRESS = re.compile(r"(?<=://)[^/@\s]+@")
 SECRET = re.compile(r"""(?i)((?:password|token|secret|access_key)\w*(?:=|["']\s*:\s*)["']?)[^\s&"',]+""")
 COLORS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -92,7 +94,7 @@ class GuardedRunner:
     env: Mapping[str, str]
     seconds: float  # deadline of each command
     stop: Stop
-    on_line: Callable[[str], None]  # called with each line of output as it arrives, except progress bars
+    on_line: Callable[[str], None]  # gets each line of output as it arrives, except bars and advice
 
     def run(self, *command: str) -> list[str]:
         """Run a command, leave none of its processes behind, and return its lines of output.
@@ -116,7 +118,7 @@ class GuardedRunner:
         with io.TextIOWrapper(process.stdout, encoding="utf-8", errors="replace", newline="") as lines:
             for line in lines:
                 clean = without_secrets(COLORS.sub("", line).rstrip())
-                if clean and not (line.endswith("\r") or BAR.search(clean)):
+                if clean and not (line.endswith("\r") or BAR.search(clean) or ADVICE.match(clean)):
                     self.on_line(clean)
                     said.append(clean)
         status, tail = process.wait(), "\n".join(["Its last lines:", *said[-LAST_LINES:]])

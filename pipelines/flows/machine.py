@@ -36,7 +36,7 @@ from pipelines.sweep_table import read_table
 CLIENT = "PREFECT_API_AUTH_STRING"
 PROGRAMS = {
     "server": ["prefect", "server", "start"],
-    "worker": ["prefect", "worker", "start", "--pool", "gpu"],
+    "worker": ["prefect", "worker", "start", "--pool", "pipelines"],
 }
 
 
@@ -133,10 +133,10 @@ def start_server(address: str) -> None:
 
 
 def start_worker() -> None:
-    """Start a worker of the pool `gpu` unless it is already running; it picks up runs within seconds."""
+    """Start a worker of the pool `pipelines` unless it is running; it picks up runs within seconds."""
     worker = running("worker")
     if worker is None:
-        start_detached("worker", worker_command("gpu"))
+        start_detached("worker", worker_command("pipelines"))
     elif (serves := worker.environ()["PREFECT_API_URL"]) != os.environ["PREFECT_API_URL"]:
         raise RuntimeError(f"the worker of this clone serves {serves}. Stop it first: make flow-stop")
 
@@ -214,7 +214,7 @@ def parser() -> argparse.ArgumentParser:
         flow.add_argument("overrides", nargs="*", type=parse_override, metavar="NAME=VALUE")
     for name in ("stop", "deploy", "server"):
         commands.add_parser(name)
-    commands.add_parser("worker").add_argument("pool", choices=["gpu", "remote"])
+    commands.add_parser("worker").add_argument("pool", choices=["pipelines", "remote"])
     return command
 
 

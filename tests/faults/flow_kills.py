@@ -45,7 +45,7 @@ class Clone:
             self.server.start()
         self.server.deploy(self.root)
         if self.worker is None or self.worker.poll() is not None:
-            self.worker = self.server.worker(self.root, "gpu")
+            self.worker = self.server.worker(self.root, "pipelines")
 
     def clear(self) -> None:
         """Delete everything that has been computed."""

@@ -56,11 +56,13 @@ def play(code: str, seconds: float = 30) -> list[str]:
 
 
 def test_lines_arrive_one_by_one_and_bars_are_dropped() -> None:
-    """The hundreds of states of a progress bar would make the log unreadable."""
+    """The hundreds of states of a progress bar would make the log unreadable, as would DVC's advice."""
     code = r"""
 import sys
 sys.stdout.buffer.write("\repoch 1:  0%| | 0/2\repoch 1: 50%|# | 1/2\repoch 1: 100%|##| 2/2\n".encode())
 sys.stdout.buffer.write(b"tokenize: 40.0k lines [00:03, 11.6k lines/s]\r")
+sys.stdout.buffer.write(b"To track the changes with git, run:\n\n\tgit add dvc.lock\n\n")
+sys.stdout.buffer.write(b"To enable auto staging, run:\n\tdvc config core.autostage true\nUse `dvc push`\n")
 sys.stdout.buffer.write("\x1b[31mred\x1b[0m \xe4\n".encode() + b"\xff bad\n\n  \nno end".replace(b"\\", b""))
 """
     assert play(code) == ["red ä", "\N{REPLACEMENT CHARACTER} bad", "no end"]

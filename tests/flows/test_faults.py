@@ -19,7 +19,7 @@ def test_cancellation_and_then_a_killed_worker(server: Server, repo: Path) -> No
     """
     server.deploy(repo)
     toy.behave(repo, train_1={"seconds": 90}, train_2={"seconds": 90})
-    worker = server.worker(repo, "gpu")
+    worker = server.worker(repo, "pipelines")
     try:
         run = server.trigger(parallel=3)  # a place for align beside both trainings
         assert soon(lambda: training(repo)), server.log("worker")
