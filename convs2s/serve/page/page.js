@@ -97,8 +97,8 @@ function showTranslation() {
   byId("details").hidden = false;
   const rare = filled.find(([line]) => line.rare), language = byId("pair").selectedOptions[0].text.split(" → ")[0];
   byId("rare").hidden = !rare;
-  byId("rare").textContent = rare && `“${rare[0].source}” is unlike the text that the model was trained on: most of it `
-    + `had to be spelled in rare pieces. Is it ${language}? Do not rely on its translation.`;
+  byId("rare").textContent = rare && `“${rare[0].source}” is unlike the text that the model was trained on: it has `
+    + `rare words. Is it ${language}, and about the same things? Check its translation.`;
   showLine();
 }
 

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 
 from convs2s.text.vocabulary.codec import Codec
 
-RATIO = 2.25
-"""None of Multi30k's test sentences and 1 of Tatoeba's 2,628 ("I like R & B.") are above it; Finnish is."""
+RATIO = 1.4
+"""5 % of Tatoeba's test sentences are above it by the counts of a Tatoeba model, and 95 % of the sentences of
+Reuters news; 5 % of Multi30k's by those of a Multi30k model, and all of the news."""
 
 
 class Rarity:
