@@ -6,6 +6,15 @@ export DVC_NO_ANALYTICS := 1
 export USER := $(or $(USER),$(shell id -un 2>/dev/null))
 export HOME := $(or $(HOME),$(shell getent passwd "$$(id -u)" | cut -d: -f6),/)
 
+define SHOW_RUNS
+import pandas, sys
+runs = pandas.read_csv(sys.stdin, dtype=str).fillna("-")
+names = runs.pop("Experiment") if "Experiment" in runs else runs["rev"]
+runs.index = pandas.Index(names.where(names != "-", runs.pop("rev")), name="run")
+print((runs if len(runs) >= len(runs.columns) else runs.T).to_string())
+endef
+export SHOW_RUNS
+
 .PHONY: help install preset dag repro report runs flow sweep flow-stop docs test test-flows test-faults test-properties test-slow gpu-report check
 
 # List the targets, each with the first sentence of its comment
@@ -64,10 +73,12 @@ report: install
 	@python -m pipelines.report $(RUNS)
 
 # Scores of this commit and its experiments, and the parameters that differ. For the last 5 commits: make runs N=5
-# Of the many columns, only differing parameters and BLEU and chrF2 of the mean and the ensemble are shown.
+# Only differing parameters and BLEU and chrF2 of the mean and the ensemble are shown; a run is a row or, where more
+# parameters than runs differ, as between presets, a column.
 runs: install
-	@dvc exp show --num $(or $(N),1) --only-changed --keep '(mean|ensemble)\.(bleu|chrf)$$' \
-	    --drop '(?!Experiment|\w+\.\w+$$|validation_perplexity)|download\.|(std|mean|ensemble|removed)\.|\w+\.(pairs|\w+_words)$$'
+	@dvc exp show --csv --num $(or $(N),1) --only-changed --keep '(mean|ensemble)\.(bleu|chrf)$$' \
+	    --drop '(?!Experiment|rev|\w+\.\w+$$|validation_perplexity)|download\.|(std|mean|ensemble|removed)\.|\w+\.(pairs|\w+_words)$$' \
+	    | python -c "$$SHOW_RUNS"
 
 # The same stages under Prefect; override values of params.yaml with: make flow SET="train.dropout=0.3"
 flow: install

@@ -20,7 +20,7 @@ def add_attention(commands: Any) -> None:
         "Translate a text and show what each decoder layer attended to, and the average. A .png file gets "
         "heat maps; a .npz file gets the weights, as the arrays layers (layer, target, source), numbers (of "
         "the layers), average (target, source), source and target (the tokens).",
-        'convs2s attention "A dog runs." --model data/models/1 --out attention.png --out attention.npz',
+        'convs2s attention "My dog is sleeping." --model data/models/1 --out dog.png --out dog.npz',
     )
     add = command.add_argument
     add("text", help="a sentence")

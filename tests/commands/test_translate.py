@@ -231,6 +231,18 @@ def test_options_of_the_machine_reach_the_library(
     assert seen == [3, 2]
 
 
+def test_a_slow_precision_is_warned_of(
+    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without hardware for it, bfloat16 takes many times as long; what is chosen by itself says nothing."""
+    monkeypatch.setattr("convs2s.model.precision.find_bfloat16", lambda _: (False, "it is a toy"))
+    run(tmp_path, "ein\n", "--model", str(package), "--precision", "auto")
+    assert capsys.readouterr().err == ""
+    run(tmp_path, "ein\n", "--model", str(package), "--precision", "bfloat16")
+    warning = "convs2s: warning: products in bfloat16, about 20 times slower than float32, as it is a toy: "
+    assert warning in capsys.readouterr().err
+
+
 # Slow to import, and not needed for translation.
 FORBIDDEN = {
     "convs2s.config.params", "convs2s.exchange", "convs2s.score", "convs2s.train", "dvc", "matplotlib",

@@ -13,6 +13,7 @@ from tests.train.work_folder.trainings import (
     WORK,
     finish,
     interrupt,
+    train_until,
     undisturbed,
     validating,
 )
@@ -96,6 +97,16 @@ def test_a_training_that_moves_keeps_the_precision_that_auto_chose(
     monkeypatch.setattr(choose, lambda _: (not is_fast, "it is another"))
     assert finish(precision="auto") == wanted
     assert message in capsys.readouterr().err
+
+
+def test_a_slow_precision_is_warned_of(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before the first update, with what to choose instead."""
+    monkeypatch.setattr("convs2s.model.precision.find_bfloat16", lambda _: (False, "it is a toy"))
+    train_until(1, monkeypatch, precision="bfloat16")
+    slow = "warning: products in bfloat16, about 20 times slower than float32, as it is a toy: choose auto or"
+    assert slow in capsys.readouterr().err
 
 
 def test_a_finished_training_is_exported_again_until_its_outputs_are_safe(
