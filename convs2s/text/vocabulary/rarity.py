@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 from convs2s.text.vocabulary.codec import Codec
 
-RATIO = 1.4
-"""5 % of Tatoeba's test sentences are above it by the counts of a Tatoeba model, and 95 % of the sentences of
-Reuters news; 5 % of Multi30k's by those of a Multi30k model, and all of the news."""
+RATIO = 1.35
+"""By the counts of a Tatoeba model, 7 % of Tatoeba's test sentences are above it, and 98 % of 700 leads of
+Reuters news; by those of a Multi30k model, 7 % of Multi30k's, and all of the news."""
 
 
 class Rarity:
