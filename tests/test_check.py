@@ -120,7 +120,7 @@ def test_the_command_lists_every_key_and_names_what_is_missing(
     monkeypatch.chdir(tmp_path)
     main([])
     said, warned = capsys.readouterr()
-    assert said.startswith("params.yaml: OK\ndisk: expected up to about 0.1 GB, without train.tsv.xz of")
+    assert said.startswith("params.yaml: OK\ndisk: expected up to about 0.2 GB, without train.tsv.xz of")
     assert not warned
     text = (tmp_path / "params.yaml").read_text()
     (tmp_path / "params.yaml").write_text(text.replace('"de"', '"en"'))

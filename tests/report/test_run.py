@@ -4,6 +4,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -94,18 +95,35 @@ def test_a_revision_and_an_experiment_are_read_from_the_cache(
 def test_make_runs_shows_scores_and_changed_parameters(
     finished: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`make runs` picks them from all columns, even if one commit has no results."""
+    """`make runs` picks them from all columns; a run is a row, or a column where more parameters differ."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     recipe = makefile.partition("\nruns: install\n\t@")[2].partition("\n\n")[0]
-    program, *words = shlex.split(recipe.replace("$(or $(N),1)", "2").replace("$$", "$").replace("\\\n", ""))
+    command = recipe.partition("    | python")[0].replace("$(or $(N),1)", "2").replace("$$", "$")
+    program, *words = shlex.split(command.replace("\\\n", ""))
     assert program == "dvc" and "--no-pager" not in words  # which would cut columns to fit the terminal
     assert re.match(words[words.index("--drop") + 1], "download.train")  # lists of files would fill the table
     monkeypatch.chdir(finished)
-    assert main([*words, "--csv"]) == 0
-    titles, *rows = [line.split(",") for line in capsys.readouterr().out.splitlines()]
+    assert main(words) == 0
+    table = capsys.readouterr().out
+    titles, *rows = [line.split(",") for line in table.splitlines()]
     scores = [f"{model}.{score}" for model in ("mean", "ensemble") for score in ("bleu", "chrf")]
-    assert titles == ["Experiment", *scores, "validation_perplexity", "train.dropout"]
-    assert [row[-1] for row in rows] == ["0.3", "0.1", "0.2", "0.1"]
+    assert titles == ["Experiment", "rev", *scores, "validation_perplexity", "train.dropout"]
+    dropouts = [row[-1] for row in rows]
+    assert dropouts == ["0.3", "0.1", "0.2", "0.1"]
+    code = makefile.partition("define SHOW_RUNS\n")[2].partition("\nendef")[0]
+    for count, line in ((4, -1), (1, -1)):  # 6 columns: 4 and 1 runs are columns
+        part = "\n".join(table.splitlines()[: count + 1])
+        shown = subprocess.run(
+            [sys.executable, "-c", code], input=part, capture_output=True, text=True, check=True
+        )
+        lines = [row.split() for row in shown.stdout.splitlines()]
+        assert lines[0][:2] == ["run", "workspace"]
+        assert lines[line] == ["train.dropout", *dropouts[:count]]
+    doubled = "\n".join([table.splitlines()[0], *table.splitlines()[1:] * 2])
+    shown = subprocess.run(
+        [sys.executable, "-c", code], input=doubled, capture_output=True, text=True, check=True
+    )
+    assert shown.stdout.splitlines()[0].split() == [*titles[2:]]
 
 
 def test_a_workspace_that_was_edited_says_so(finished: Path, tmp_path: Path) -> None:
