@@ -32,10 +32,8 @@ LONGEST = 60  # characters of a default to show
 
 def write_page() -> str:
     """Return the page as Markdown: a list per section, then one per kind of source and other class."""
-    schema, base = (
-        Params.model_json_schema(),
-        load_params(ROOT / "experiments" / "base.yaml").model_dump(mode="json"),
-    )
+    schema = Params.model_json_schema()
+    base = load_params(ROOT / "experiments" / "base.yaml").model_dump(mode="json")
     stages = parse_yaml((ROOT / "dvc.yaml").read_text(encoding="utf-8"), "dvc.yaml")["stages"]
     names = {section: field["$ref"].rpartition("/")[2] for section, field in schema["properties"].items()}
     lines = [HEAD]

@@ -44,8 +44,10 @@ def choose_precision(wanted: Wanted, device: torch.device) -> Choice:
     if wanted == "auto":
         return Choice("bfloat16" if is_fast else "float32", f"as {hardware}")
     if wanted == "bfloat16" and not is_fast:
-        slow = f"about 20 times slower than float32, as {hardware}: choose auto or float32"
-        return Choice(wanted, slow, is_slow=True)
+        much = "about 20 times " if device.type == "cpu" else ""
+        return Choice(
+            wanted, f"{much}slower than float32, as {hardware}: choose auto or float32", is_slow=True
+        )
     return Choice(wanted, "as set")
 
 
