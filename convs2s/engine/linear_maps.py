@@ -162,7 +162,7 @@ def unit_scales(outputs: int) -> tuple[Tensor, Tensor]:
 def largest_input() -> int:
     """Return the largest magnitude of inputs whose products with 8-bit weights are summed exactly here.
 
-    A product with the largest factors tells, because what is used depends on the processor, on oneDNN and on
+    Tries the largest factors, because which instructions are used depends on the processor, on oneDNN and on
     its environment variables.
     """
     weight = torch.full((64, 64), int(LARGEST_WEIGHT), dtype=torch.int8)
