@@ -99,8 +99,8 @@ def list_costs(runs: Sequence[Run]) -> Rows:
 def cost(sessions: Sequence[dict[str, Any]]) -> dict[str, str]:
     """Return the total of a training's sessions; hours are multiplied by the number of devices."""
     if not sessions:
-        titles = "hardware", "time", "target tokens/s", "products in", "PyTorch"
-        return dict(zip(titles, ("not measured", "", "", "", ""), strict=True))
+        others = "time", "target tokens/s", "products in", "PyTorch"
+        return {"hardware": "not measured"} | dict.fromkeys(others, "")
     hours = defaultdict[str, float](float)
     for one in sessions:
         hours[one["unit"]] += one["seconds"] * one["count"] / 3600

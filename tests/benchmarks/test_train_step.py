@@ -39,4 +39,5 @@ def test_it_measures_all_variants_of_a_preset(
         peak = content["product_flop_per_second"][row["variant"].split()[1]]
         share = spread["median"] * row["flop_per_token"] / peak
         assert row["share_of_products"] == pytest.approx(share)
-        assert share > 0  # a peak of toy products is no limit
+        dtype = row["variant"].split()[1]
+        assert 0 < share < (1 if dtype in machine.fast_dtypes(torch.device("cpu")) else 10)  # or imitated
