@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from convs2s.base.files import read_pairs, write_lines
 from convs2s.text.alignment.backends import BACKENDS
 from convs2s.text.alignment.word_ids import number_words
-from convs2s.text.corpus.files import read_pairs, write_lines
 
 Pair = list[tuple[int, int]]
 """Links of a sentence pair, as positions from 0."""

@@ -21,10 +21,10 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 
 from benchmarks._aligners import Pair, available
+from convs2s.base.files import read_lines
 from convs2s.text.alignment.fast_align_programs import parse_links
 from convs2s.text.alignment.link_counting import build_dictionary
 from convs2s.text.alignment.word_ids import number_words, pack_links
-from convs2s.text.corpus.files import read_lines
 
 
 def alignment_error_rate(hypotheses: Iterable[Pair], references: Iterable[Pair]) -> float:

@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from convs2s.text.corpus.files import read_lines
+from convs2s.base.files import read_lines
 
 TRAIN = Path(__file__).resolve().parent.parent / "data" / "tatoeba-en-de" / "train.tsv.xz"
 MEAN_SENTENCES = 3.2

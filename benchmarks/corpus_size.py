@@ -20,10 +20,10 @@ from typing import get_args
 
 import numpy as np
 
+from convs2s.base.files import read_folder, read_json, read_lines, write_folder, write_json
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
 from convs2s.score.corpus_scores import bleu, bleu_tokenizer
-from convs2s.text.corpus.files import read_folder, read_json, read_lines, write_folder, write_json
 from convs2s.text.sources.split import Split
 from convs2s.train.run import train_model
 from pipelines.stages import (

@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from benchmarks.corpus import sample
+from convs2s.base.files import read_json, write_folder, write_json
 from convs2s.config.load import load_params
-from convs2s.text.corpus.files import read_json, write_folder, write_json
 
 ROOT = Path(__file__).resolve().parent.parent
 VALID_PAIRS = 1000

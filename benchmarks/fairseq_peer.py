@@ -21,8 +21,8 @@ from torch import nn
 
 from convs2s.config.model import ModelParams
 from convs2s.decode.batches import batches
-from convs2s.text.corpus.batching import Batch
-from convs2s.text.vocabulary.vocabulary import EOS, PAD
+from convs2s.ids.batching import Batch
+from convs2s.ids.vocabulary import EOS, PAD
 from convs2s.train.optimizer import Nesterov
 from convs2s.train.training import Training
 

@@ -18,8 +18,8 @@ from typing import Literal
 
 import pandas as pd
 
+from convs2s.base.files import read_lines
 from convs2s.config.tokenize import TokenizeParams
-from convs2s.text.corpus.files import read_lines
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.vocabulary.learning import write_codecs
 from convs2s.text.words.tokenization import Tokenizer

@@ -24,8 +24,8 @@ import httpx
 import numpy as np
 
 from benchmarks.machine import machine, print_table, write_report
+from convs2s.base.files import read_lines
 from convs2s.package.folder import read_settings
-from convs2s.text.corpus.files import read_lines
 
 COLUMNS = ("batches", "clients", "requests", "requests/s", "p50 ms", "p95 ms", "p99 ms")
 SETTINGS = {"together": 64, "alone": 1}

@@ -27,14 +27,14 @@ from tempfile import TemporaryDirectory
 import torch
 
 from benchmarks.machine import machine, print_table, write_report
+from convs2s.base.files import read_folder
+from convs2s.base.messages import inflect
 from convs2s.decode.parallel import run_in_processes
 from convs2s.decode.translations import Hypothesis
 from convs2s.decode.unknown_replacement import replace_unknowns
-from convs2s.messages import inflect
 from convs2s.package.translator import Translator, load
 from convs2s.score.corpus_scores import Score, tokenized_bleu
 from convs2s.score.identity import SetIdentity, identify
-from convs2s.text.corpus.files import read_folder
 from convs2s.text.sources.pair_files import file_part
 from convs2s.text.sources.split import write_split
 

@@ -33,9 +33,9 @@ from benchmarks.machine import (
     write_report,
 )
 from convs2s.config.model import ModelParams
-from convs2s.text.corpus.batching import Batch
-from convs2s.text.vocabulary.encoded import EncodedSentences, write_encoded
-from convs2s.text.vocabulary.vocabulary import EOS, write_vocabulary
+from convs2s.ids.batching import Batch
+from convs2s.ids.encoded import EncodedSentences, write_encoded
+from convs2s.ids.vocabulary import EOS, write_vocabulary
 from convs2s.train.batch_update import finish_update, queue_update
 from convs2s.train.distributed import Workers
 from convs2s.train.setup import build_training, keep_freed_memory

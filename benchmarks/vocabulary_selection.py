@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from benchmarks.machine import Work, in_turns, print_table
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.stepwise_model import StepwiseModel
+from convs2s.ids.candidates import Candidates
+from convs2s.ids.selection import VocabularySelection
+from convs2s.ids.vocabulary import EOS, PAD
 from convs2s.model.initialization import fold_weight_norm
 from convs2s.model.seq2seq import Seq2Seq
-from convs2s.text.alignment.candidates import Candidates
-from convs2s.text.vocabulary.selection import VocabularySelection
-from convs2s.text.vocabulary.vocabulary import EOS, PAD
 from convs2s.train.loss import SummedLoss, softmax_loss
 from pipelines.preset import preset_params
 

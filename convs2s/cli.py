@@ -6,8 +6,8 @@ import warnings
 from collections.abc import Sequence
 from importlib.metadata import version
 
+from convs2s.base.messages import message_of, reader_is_gone, visible
 from convs2s.commands import folders, import_fairseq, serve, translate
-from convs2s.messages import message_of, reader_is_gone, visible
 
 # Each adds the parser of a command, whose run(options) does the slow imports.
 COMMANDS = (

@@ -12,9 +12,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from convs2s.base.messages import report_errors
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
-from convs2s.messages import report_errors
 from convs2s.package.start import check_models
 from convs2s.text.languages import find_faults
 from pipelines import shell

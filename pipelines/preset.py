@@ -24,11 +24,11 @@ from ruamel.yaml import YAML, RoundTripRepresenter
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import YAMLError
 
+from convs2s.base.files import atomic_path
+from convs2s.base.messages import reader_is_gone
 from convs2s.config.faults import suggest
 from convs2s.config.load import flatten_values, parse_params, parse_yaml, read_text
 from convs2s.config.params import Params
-from convs2s.messages import reader_is_gone
-from convs2s.text.corpus.files import atomic_path
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 Overrides = Mapping[str, Any]

@@ -5,8 +5,8 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
+from convs2s.base.files import read_lines
 from convs2s.config.params import Params
-from convs2s.text.corpus.files import read_lines
 
 ROOT = Path(__file__).parent.parent
 Pair = tuple[str, str]

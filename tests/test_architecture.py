@@ -22,9 +22,11 @@ FLOORS = """
     package
     train | decode | score
     model, engine
-    text, watch
+    text
+    ids
     config
-    messages | processes
+    base
+    watch
 """
 
 SEARCHING = {"search", "match", "fullmatch", "findall", "startswith", "endswith", "find", "index"}

@@ -6,8 +6,8 @@ import unicodedata
 from pathlib import Path
 
 import convs2s
+from convs2s.base.files import read_folder
 from convs2s.config.params import Params
-from convs2s.text.corpus.files import read_folder
 from convs2s.text.words.tokenization import SPACES_OF_MARKS
 from tests.pipeline import run_all
 from tests.presets import params_of

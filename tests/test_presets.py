@@ -6,10 +6,10 @@ from typing import NamedTuple
 import pytest
 import torch
 
+from convs2s.base.files import read_folder
 from convs2s.config.download import UrlSource
 from convs2s.config.vocabulary import SelectionParams
 from convs2s.model.seq2seq import Seq2Seq
-from convs2s.text.corpus.files import read_folder
 from pipelines.preset import EXPERIMENTS, list_presets
 from pipelines.stages.download import run
 from tests.presets import params_of, rendered

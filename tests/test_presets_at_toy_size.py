@@ -11,8 +11,8 @@ from typing import Any, get_args
 import pytest
 
 import convs2s
+from convs2s.base.files import read_folder
 from convs2s.config.params import Params
-from convs2s.text.corpus.files import read_folder
 from convs2s.text.sources.split import Split
 from pipelines.preset import list_presets
 from pipelines.stages import augment, download, encode, filter, tokenize, truecase, vocabulary

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from dvc.repo import Repo
 
+from convs2s.base.files import write_json
 from convs2s.config.params import Params
-from convs2s.text.corpus.files import write_json
 from pipelines.sweep_table import (
     SIGNATURES,
     TEST_SET,

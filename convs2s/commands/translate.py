@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from convs2s.base.messages import visible
 from convs2s.commands.shared import add_command, add_processor, check_positive, pause_garbage_collection
 from convs2s.commands.translate_files import (
     SecondFile,
@@ -19,7 +20,6 @@ from convs2s.commands.translate_files import (
     open_output,
     show_progress,
 )
-from convs2s.messages import visible
 
 if TYPE_CHECKING:
     from convs2s.decode.sampling import Sampling

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from convs2s.messages import conversion
-from convs2s.text.corpus.files import atomic_path
+from convs2s.base.files import atomic_path
+from convs2s.base.messages import conversion
 
 CHUNK_BATCHES = 32
 """Batches read ahead: enough to group sentences of similar length, few enough to hold in memory."""

@@ -8,9 +8,9 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from convs2s.base.messages import conversion
 from convs2s.config.faults import validate
 from convs2s.config.params import Params
-from convs2s.messages import conversion
 
 
 def load_params(path: Path = Path("params.yaml")) -> Params:

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from convs2s.text.vocabulary.vocabulary import PAD
+from convs2s.ids.vocabulary import PAD
 
 SENTENCE_END = (".", "!", "?", "…", "。", "！", "？")
 CLAUSE_END = (",", ";", ":", "，", "；", "：", "—", "–")

@@ -12,7 +12,7 @@ from torch import Tensor
 from convs2s.decode.finished import Finished, check_numbers, remaining
 from convs2s.decode.search import Extension, LiveBatch, Search
 from convs2s.decode.token_scores import find_likeliest
-from convs2s.text.vocabulary.vocabulary import EOS, PAD
+from convs2s.ids.vocabulary import EOS, PAD
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float32
 from numpy.typing import NDArray
 
-from convs2s.text.vocabulary.vocabulary import EOS
+from convs2s.ids.vocabulary import EOS
 
 NOWHERE = -1
 IDLE_SHARE = 1 / 16

@@ -10,14 +10,14 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from convs2s.base.messages import inflect
 from convs2s.decode.batches import batches, pad
 from convs2s.decode.finished import check_numbers
 from convs2s.decode.parallel import run_in_processes
 from convs2s.decode.search import SearchModel
 from convs2s.decode.token_scores import all_logits, log_normalizer
 from convs2s.decode.word_translator import WordTranslator
-from convs2s.messages import inflect
-from convs2s.text.vocabulary.vocabulary import EOS, PAD
+from convs2s.ids.vocabulary import EOS, PAD
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from convs2s.base.files import read_lines
 from convs2s.config.translate import TranslateParams, TranslateSection
 from convs2s.decode.translations import Hypothesis
-from convs2s.text.corpus.files import read_lines
 
 NEUTRAL = 1.0
 """Gives the mean over tokens, the paper's choice where it does not tune alpha."""

@@ -6,20 +6,20 @@ from pathlib import Path
 import torch
 from tqdm import tqdm
 
+from convs2s.base.messages import inflect
 from convs2s.config.translate import TranslateParams
 from convs2s.decode.ensemble import Ensemble
 from convs2s.decode.search import SearchModel
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.decode.translations import Hypothesis
 from convs2s.decode.word_translator import WordTranslator
-from convs2s.messages import inflect
+from convs2s.ids.candidates import read_candidates
+from convs2s.ids.selection import VocabularySelection
+from convs2s.ids.vocabulary import PAD
 from convs2s.model.precision import Wanted, choose_precision
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import load_model
-from convs2s.text.alignment.candidates import read_candidates
 from convs2s.text.vocabulary.codec import Codec
-from convs2s.text.vocabulary.selection import VocabularySelection
-from convs2s.text.vocabulary.vocabulary import PAD
 
 CHUNK_BATCHES = 64
 """Batches per chunk of a corpus: enough to group sentences of similar length, few enough for memory."""
@@ -87,7 +87,7 @@ def choose_model(seq2seq: Seq2Seq, wanted: Wanted, device: torch.device) -> Sear
     """
     precision = choose_precision(wanted, device).precision
     if device.type == "cpu":
-        from convs2s.engine.model import EngineModel  # noqa: PLC0415  # imports numba
+        from convs2s.engine.decode.model import EngineModel  # noqa: PLC0415  # imports numba
 
         return EngineModel(seq2seq, precision)
     if precision == "int8":

@@ -13,7 +13,7 @@ from torch import Tensor
 from convs2s.decode.finished import Finished, SearchSettings, check_numbers, remaining
 from convs2s.decode.search import Extension, LiveBatch, Search
 from convs2s.decode.token_scores import all_logits, log_normalizer, rule_out
-from convs2s.text.vocabulary.vocabulary import EOS
+from convs2s.ids.vocabulary import EOS
 
 
 @dataclass(frozen=True)

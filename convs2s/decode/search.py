@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from convs2s.decode.finished import Finished, SearchResult, SearchSettings, Step
-from convs2s.text.vocabulary.vocabulary import EOS, PAD
+from convs2s.ids.vocabulary import EOS, PAD
 
 
 @runtime_checkable

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Float32
 
+from convs2s.base.files import atomic_path, read_lines, write_lines
 from convs2s.decode.unknown_replacement import Unknown
-from convs2s.text.corpus.files import atomic_path, read_lines, write_lines
 from convs2s.text.words.tokenization import Tokenizer
 
 DECIMALS = 4  # the last digits of a sum depend on the number of threads; files must not

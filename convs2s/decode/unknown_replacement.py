@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from convs2s.messages import inflect
-from convs2s.text.corpus.files import write_lines
+from convs2s.base.files import write_lines
+from convs2s.base.messages import inflect
 
 
 @dataclass(frozen=True)

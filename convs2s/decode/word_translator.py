@@ -18,10 +18,10 @@ from convs2s.decode.sampling import Sampler, Sampling
 from convs2s.decode.search import SearchModel
 from convs2s.decode.translations import Attention, Hypothesis, block_diagonal
 from convs2s.decode.unknown_replacement import Unknown
+from convs2s.ids.selection import VocabularySelection
+from convs2s.ids.vocabulary import EOS, UNK
 from convs2s.model.precision import Choice, choose_precision
 from convs2s.text.vocabulary.codec import Codec
-from convs2s.text.vocabulary.selection import VocabularySelection
-from convs2s.text.vocabulary.vocabulary import EOS, UNK
 
 
 class WordTranslator:

@@ -22,7 +22,7 @@ from numba import extending, types
 from numpy.typing import NDArray
 from torch import Tensor
 
-from convs2s.text.alignment.compiled import compiled
+from convs2s.base.compiled import compiled
 
 vectorized = functools.partial(compiled, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
 intrinsic: Any = extending.intrinsic  # its annotations hide what compiled code may call

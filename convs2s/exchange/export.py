@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.export import Dim, ExportedProgram
 
+from convs2s.base.files import atomic_path, write_json
 from convs2s.exchange.export_check import compare, load_onnx, load_programs
 from convs2s.exchange.export_parts import (
     ENCODER,
@@ -23,12 +24,11 @@ from convs2s.exchange.export_parts import (
     first_windows,
     step_names,
 )
+from convs2s.ids.vocabulary import EOS, PAD, SPECIALS, UNK, read_vocabulary
 from convs2s.model.description import check_files, read_description
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import load_model
-from convs2s.text.corpus.files import atomic_path, write_json
 from convs2s.text.vocabulary.codec import ALLOWED, CODES, IMPORTED_MODEL
-from convs2s.text.vocabulary.vocabulary import EOS, PAD, SPECIALS, UNK, read_vocabulary
 
 PACKAGES = ("onnx", "onnxscript", "onnxruntime")
 PREPARATION = (

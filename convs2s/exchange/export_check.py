@@ -16,8 +16,8 @@ from convs2s.exchange.export_parts import (
     first_windows,
     step_names,
 )
+from convs2s.ids.vocabulary import EOS, PAD, UNK
 from convs2s.model.seq2seq import Seq2Seq
-from convs2s.text.vocabulary.vocabulary import EOS, PAD, UNK
 
 TOLERANCE = 1e-4  # absolute and relative
 Run = Callable[..., Sequence[Tensor]]

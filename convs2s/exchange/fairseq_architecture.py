@@ -4,10 +4,10 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
+from convs2s.base.messages import inflect
 from convs2s.config.faults import validate
 from convs2s.config.model import ModelParams
 from convs2s.exchange.fairseq_files import Checkpoint
-from convs2s.messages import inflect
 
 MOST_LAYERS = 10_000
 USUAL_ROWS = 1024  # of a position table

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from convs2s.text.corpus.files import read_lines
+from convs2s.base.files import read_lines
 
 
 class Meter:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from convs2s.base.files import write_json, write_lines
+from convs2s.base.messages import inflect
 from convs2s.config.faults import validate
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateParams
@@ -15,16 +17,14 @@ from convs2s.exchange.fairseq_architecture import position_rows, read_architectu
 from convs2s.exchange.fairseq_files import Checkpoint, read_checkpoint, read_fairseq_dictionary
 from convs2s.exchange.fairseq_weights import Fconv, compare_shapes, convert_weights, has_old_norm
 from convs2s.exchange.import_card import import_card
-from convs2s.messages import inflect
+from convs2s.ids.vocabulary import PAD, SPECIALS, write_vocabulary
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import build_unfilled, save_model
 from convs2s.package.folder import Settings, write_package
 from convs2s.text.alignment.dictionary import write_dictionary
-from convs2s.text.corpus.files import write_json, write_lines
 from convs2s.text.vocabulary.codec import ALLOWED, CODES, IMPORTED_MODEL
 from convs2s.text.vocabulary.segmentation import WORD_MARK, Bpe, read_model
 from convs2s.text.vocabulary.subword_nmt import read_codes, read_pieces
-from convs2s.text.vocabulary.vocabulary import PAD, SPECIALS, write_vocabulary
 
 SIDES = ("source", "target")
 UNDETERMINED = "und"  # ISO 639, for a language that is not named and that nothing depends on

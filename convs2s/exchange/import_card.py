@@ -1,9 +1,9 @@
 """The model card of an imported model: where it comes from, and which fairseq behavior it keeps."""
 
+from convs2s.base.messages import inflect
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.exchange.fairseq_files import Checkpoint
 from convs2s.exchange.fairseq_weights import Fconv
-from convs2s.messages import inflect
 from convs2s.package.folder import Settings
 from convs2s.package.model_card import USE, describe_language, front_matter
 

@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from convs2s.base.files import SIDES, read_pairs, temporary_folder
+from convs2s.ids.candidates import write_candidates
+from convs2s.ids.encoded import EncodedCorpus, write_encoded
+from convs2s.ids.vocabulary import read_vocabulary
 from convs2s.package.folder import load_tokenizers, read_settings
-from convs2s.text.alignment.candidates import write_candidates
 from convs2s.text.alignment.fast_align import align
 from convs2s.text.alignment.link_counting import build_candidates
 from convs2s.text.alignment.word_ids import copy_ids
-from convs2s.text.corpus.files import SIDES, read_pairs, temporary_folder
-from convs2s.text.vocabulary.encoded import EncodedCorpus, write_encoded
 from convs2s.text.vocabulary.encoding import encode_pairs
-from convs2s.text.vocabulary.vocabulary import read_vocabulary
 
 ITERATIONS = 5
 MOST = 1000

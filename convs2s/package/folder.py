@@ -7,13 +7,13 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
+from convs2s.base.files import atomic_path, read_json, write_json
 from convs2s.config.faults import validate
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateParams
+from convs2s.ids.candidates import has_candidates
 from convs2s.model.description import CARD, DESCRIPTION, WEIGHTS, check_files, read_description, seal
 from convs2s.package.facts import FACTS, Facts
-from convs2s.text.alignment.candidates import has_candidates
-from convs2s.text.corpus.files import atomic_path, read_json, write_json
 from convs2s.text.words.tokenization import Tokenizer, load_tokenizer
 from convs2s.text.words.truecasing import TARGET_TRUECASER, TRUECASER
 

@@ -8,13 +8,13 @@ import numpy as np
 import torch
 from jaxtyping import Float32
 
+from convs2s.base.files import atomic_path
 from convs2s.decode.batches import pad
 from convs2s.decode.translations import block_diagonal
 from convs2s.decode.word_translator import WordTranslator
+from convs2s.ids.vocabulary import EOS
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.package.translator import Translator, list_texts, load
-from convs2s.text.corpus.files import atomic_path
-from convs2s.text.vocabulary.vocabulary import EOS
 
 
 @dataclass(frozen=True)

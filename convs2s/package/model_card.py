@@ -12,10 +12,10 @@ from typing import Any
 from ruamel.yaml import YAML
 from safetensors import safe_open
 
+from convs2s.base.files import read_json
 from convs2s.model.description import DESCRIPTION, WEIGHTS
 from convs2s.model.glu_block import receptive_field
 from convs2s.package.facts import Facts
-from convs2s.text.corpus.files import read_json
 from convs2s.text.languages import name
 
 NAMES = {"bleu": "BLEU, detokenized", "bleu_tokenized": "BLEU, tokenized", "chrf": "chrF2"}

@@ -3,10 +3,10 @@
 import json
 from pathlib import Path
 
+from convs2s.base.files import read_json
 from convs2s.config.params import Params
 from convs2s.model.description import read_description
 from convs2s.package.folder import check_same, read_settings
-from convs2s.text.corpus.files import read_json
 
 
 def check_models(params: Params, root: Path = Path()) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
 
+from convs2s.base.messages import inflect
 from convs2s.config.faults import validate
 from convs2s.config.translate import TranslateParams
 from convs2s.config.vocabulary import SelectionParams
@@ -14,7 +15,6 @@ from convs2s.decode.sampling import Sampling
 from convs2s.decode.translations import Attention, Hypothesis, one_line
 from convs2s.decode.unknown_replacement import Replacement, replace_unknowns
 from convs2s.decode.word_translator import WordTranslator
-from convs2s.messages import inflect
 from convs2s.package.facts import Facts, read_facts
 from convs2s.package.folder import check_same, check_whole, load_tokenizers, read_settings
 from convs2s.package.hub import locate

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
-from convs2s.messages import inflect
+from convs2s.base.messages import inflect
 
 WORDS = "13a"
 """sacreBLEU's name for the tokenization of mteval-v13a.pl, for languages with spaces between words."""

@@ -17,7 +17,7 @@ from matplotlib.font_manager import findfont, get_font
 from matplotlib.image import AxesImage
 from numpy.typing import NDArray
 
-from convs2s.text.corpus.files import atomic_path
+from convs2s.base.files import atomic_path
 
 FONT = "DejaVu Sans"  # comes with matplotlib, so pictures are the same everywhere
 MISSING = "\N{WHITE SQUARE}"

@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple
 from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import DefaultTokenizer
 
-from convs2s.messages import inflect
+from convs2s.base.messages import inflect
 from convs2s.score.corpus_scores import Score
 
 NAMES = ("rouge1", "rouge2", "rougeL")

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from convs2s.ids.vocabulary import read_counts
 from convs2s.package.folder import read_settings
 from convs2s.package.hub import locate
 from convs2s.package.layer_attention import LayerAttention, LayerReader
 from convs2s.package.translator import Translation, Translator, load
 from convs2s.serve.requests import Refusal
 from convs2s.text.vocabulary.rarity import Rarity
-from convs2s.text.vocabulary.vocabulary import read_counts
 
 
 @dataclass(frozen=True, eq=False)

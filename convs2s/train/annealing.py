@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from convs2s.messages import inflect
+from convs2s.base.messages import inflect
 
 
 @dataclass(frozen=True)

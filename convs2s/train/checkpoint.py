@@ -17,9 +17,9 @@ from pydantic import TypeAdapter
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from convs2s.base.files import atomic_path
 from convs2s.model.initialization import fold_weight_norm, folded_weights
 from convs2s.model.storage import check_fit, write_tensors
-from convs2s.text.corpus.files import atomic_path
 from convs2s.train.training import State, Training
 
 CONTENT = ("state", "fingerprint")

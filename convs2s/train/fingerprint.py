@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from convs2s.base.files import atomic_path
 from convs2s.config.model import ModelParams
 from convs2s.config.train import TrainParams
 from convs2s.model.description import DESCRIPTION, digest_of_file
-from convs2s.text.corpus.files import atomic_path
 
 # These decide how long to train and how often to save, not what an update does. `workers` is the number per
 # machine; the total over all machines is part of the fingerprint.

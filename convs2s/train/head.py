@@ -16,8 +16,8 @@ from pathlib import Path
 
 from torch.distributed import DistError
 
+from convs2s.base.messages import inflect
 from convs2s.config.train import TrainParams
-from convs2s.messages import inflect
 from convs2s.train.follow import defer_signals
 from convs2s.train.launch import own_code
 from convs2s.train.node import (

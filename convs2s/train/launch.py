@@ -19,7 +19,7 @@ from torch.distributed.elastic.rendezvous import (
 from torch.distributed.elastic.rendezvous.static_tcp_rendezvous import StaticTCPRendezvous
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-from convs2s.processes import end_with_parent
+from convs2s.base.processes import end_with_parent
 
 ROOT = Path(__file__).parent.parent.parent
 LAUNCHER = "CONVS2S_LAUNCHER"  # environment variable with the id of the process that started a worker

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from convs2s.text.corpus.batching import Order
+from convs2s.ids.batching import Order
 from convs2s.train.batch_update import finish_update, queue_update
 from convs2s.train.training import Record, Training
 

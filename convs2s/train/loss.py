@@ -7,8 +7,8 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from convs2s.ids.vocabulary import EOS
 from convs2s.model.seq2seq import Seq2Seq
-from convs2s.text.vocabulary.vocabulary import EOS
 
 SoftmaxLoss = Callable[[Tensor, Tensor, Tensor, Tensor, float], tuple[Tensor, Tensor]]
 """`softmax_loss`, or another function that computes the same."""

@@ -29,7 +29,7 @@ from typing import NoReturn
 import torch
 from torch.distributed import DistError, TCPStore
 
-from convs2s.messages import TRAINING_MEMORY, inflect, report_errors
+from convs2s.base.messages import TRAINING_MEMORY, inflect, report_errors
 from convs2s.train.distributed import LostWorkerError
 from convs2s.train.launch import MEETING, ROOT, WorkerError, launch
 

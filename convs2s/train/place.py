@@ -26,7 +26,7 @@ from typing import IO, Any
 
 import fsspec  # type: ignore[import-untyped]
 
-from convs2s.text.corpus.files import atomic_path
+from convs2s.base.files import atomic_path
 from convs2s.train.checkpoint import checkpoint_name
 
 BEAT = 10.0  # seconds between renewals

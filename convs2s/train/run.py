@@ -13,15 +13,15 @@ from typing import Any
 
 import torch
 
+from convs2s.base.files import atomic_path, remove
+from convs2s.base.messages import TRAINING_MEMORY, inflect, report_errors
+from convs2s.base.parallel import cores
 from convs2s.config.model import ModelParams
 from convs2s.config.train import TrainParams
-from convs2s.messages import TRAINING_MEMORY, inflect, report_errors
+from convs2s.ids.vocabulary import PAD
 from convs2s.model.description import WEIGHTS, digest_of_file
 from convs2s.model.precision import Wanted, choose_precision
 from convs2s.model.storage import save_model
-from convs2s.text.corpus.files import atomic_path, remove
-from convs2s.text.corpus.parallel import cores
-from convs2s.text.vocabulary.vocabulary import PAD
 from convs2s.train.checkpoint import Checkpoint, load_mean
 from convs2s.train.distributed import Workers, choose_device, is_writer, join_workers
 from convs2s.train.fingerprint import training_fingerprint

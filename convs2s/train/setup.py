@@ -8,18 +8,18 @@ from pathlib import Path
 
 import torch
 
+from convs2s.base.files import SIDES
 from convs2s.config.model import ModelParams
 from convs2s.config.train import TrainParams
-from convs2s.engine.train_layers import FAST_LAYERS, fast_softmax_loss
+from convs2s.engine.train.layers import FAST_LAYERS, fast_softmax_loss
+from convs2s.ids.batching import Batching
+from convs2s.ids.candidates import read_candidates
+from convs2s.ids.selection import VocabularySelection
+from convs2s.ids.vocabulary import PAD, read_vocabulary
 from convs2s.model.glu_block import PLAIN_LAYERS, Layers
 from convs2s.model.precision import choose_precision
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import load_start
-from convs2s.text.alignment.candidates import read_candidates
-from convs2s.text.corpus.batching import Batching
-from convs2s.text.corpus.files import SIDES
-from convs2s.text.vocabulary.selection import VocabularySelection
-from convs2s.text.vocabulary.vocabulary import PAD, read_vocabulary
 from convs2s.train.annealing import Annealing
 from convs2s.train.distributed import Workers
 from convs2s.train.loss import softmax_loss

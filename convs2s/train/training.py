@@ -11,13 +11,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from convs2s.base.files import SIDES, remove
+from convs2s.ids.batching import Batch, Batching, Indices, Order, pad
+from convs2s.ids.encoded import EncodedCorpus
+from convs2s.ids.selection import VocabularySelection
+from convs2s.ids.vocabulary import PAD
 from convs2s.model.precision import Precision
 from convs2s.model.seq2seq import Seq2Seq
-from convs2s.text.corpus.batching import Batch, Batching, Indices, Order, pad
-from convs2s.text.corpus.files import SIDES, remove
-from convs2s.text.vocabulary.encoded import EncodedCorpus
-from convs2s.text.vocabulary.selection import VocabularySelection
-from convs2s.text.vocabulary.vocabulary import PAD
 from convs2s.train.annealing import Annealing
 from convs2s.train.distributed import Workers
 from convs2s.train.loss import SoftmaxLoss, SummedLoss

@@ -34,8 +34,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from convs2s.messages import inflect
-from convs2s.text.corpus.files import atomic_path, remove
+from convs2s.base.files import atomic_path, remove
+from convs2s.base.messages import inflect
 from convs2s.train.checkpoint import (
     Checkpoint,
     checkpoint_name,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from convs2s.text.corpus.parallel import cores
+from convs2s.base.parallel import cores
 from pipelines.flows.guard import ENDED_BY_GUARD, TIMED_OUT
 
 DVC = (sys.executable, "-m", "dvc")

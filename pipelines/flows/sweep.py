@@ -12,7 +12,7 @@ from prefect.artifacts import create_table_artifact
 from prefect.states import State
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
-from convs2s.text.corpus.files import atomic_path
+from convs2s.base.files import atomic_path
 from pipelines.flows import artifacts, experiment, workspace
 from pipelines.flows.form import NAMED, Form, RunParams, ValueParams, field, read_values, write_values
 from pipelines.flows.graph import Stage, read_graph

@@ -16,8 +16,8 @@ from tempfile import TemporaryDirectory
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from convs2s.messages import visible
-from convs2s.text.corpus.files import atomic_path, write_lines
+from convs2s.base.files import atomic_path, write_lines
+from convs2s.base.messages import visible
 from pipelines.report import charts, sentences, tables
 from pipelines.report.run import Run, group, open_run
 

@@ -14,12 +14,12 @@ from dvc_data.index import DataIndexDirError
 from pydantic import TypeAdapter
 from scmrepo.exceptions import SCMError
 
+from convs2s.base.files import read_lines
 from convs2s.config.load import flatten_values, parse_yaml
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.decode.translations import Attention, read_attention
 from convs2s.model.description import digest_of_file
 from convs2s.score.identity import SetIdentity
-from convs2s.text.corpus.files import read_lines
 from convs2s.text.words.tokenization import Tokenizer
 from pipelines.report.scores import find, read_json
 from pipelines.stages.snapshot import find_changed

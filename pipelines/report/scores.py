@@ -11,10 +11,10 @@ from typing import Any
 
 import pandas as pd
 
-from convs2s.messages import visible
+from convs2s.base.files import read_lines
+from convs2s.base.messages import visible
 from convs2s.score.identity import SetIdentity
 from convs2s.score.tables import DIGITS
-from convs2s.text.corpus.files import read_lines
 from pipelines.preset import list_differences
 
 WIDTH = 100  # columns

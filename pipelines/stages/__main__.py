@@ -21,9 +21,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from convs2s.base.messages import TRAINING_MEMORY, report_errors
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
-from convs2s.messages import TRAINING_MEMORY, report_errors
 from pipelines.stages._inputs import guard
 from pipelines.stages._lifetime import MARK, live_with_dvc
 

@@ -19,9 +19,9 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from convs2s.base.files import read_lines
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
-from convs2s.text.corpus.files import read_lines
 from pipelines.stages._code import Module, files_of, param_lines
 
 SECONDS = 1.0  # between looks at the files

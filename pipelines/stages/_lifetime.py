@@ -13,7 +13,7 @@ from types import FrameType
 
 import psutil
 
-from convs2s.processes import at_end_of
+from convs2s.base.processes import at_end_of
 
 MARK = "DVC_STAGE"  # DVC sets it for the commands of a stage
 GRACE = 3.0  # seconds for the stage to remove unfinished files after DVC has ended

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
+from convs2s.base.files import temporary_folder
 from convs2s.config.align import AlignParams
 from convs2s.text.alignment.backends import BACKENDS
 from convs2s.text.alignment.dictionary import write_dictionary
 from convs2s.text.alignment.link_counting import build_dictionary
 from convs2s.text.alignment.word_ids import number_words
-from convs2s.text.corpus.files import temporary_folder
 from pipelines.stages.values import Replacement
 
 

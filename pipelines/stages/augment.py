@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-from convs2s.text.corpus.files import read_lines, write_folder
+from convs2s.base.files import read_lines, write_folder
 
 
 def run(
@@ -28,9 +28,9 @@ def run(
     # These imports take seconds.
     import torch  # noqa: PLC0415
 
+    from convs2s.base.parallel import cores  # noqa: PLC0415
     from convs2s.package.augmentation import has_text, translate_lines  # noqa: PLC0415
     from convs2s.package.translator import load  # noqa: PLC0415
-    from convs2s.text.corpus.parallel import cores  # noqa: PLC0415
 
     files = [Path(name) for name in text] or [raw / "source.txt"]
 

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
+from convs2s.base.files import SIDES, temporary_folder
 from convs2s.config.align import AlignParams
+from convs2s.ids.candidates import NO_CANDIDATES, write_candidates
+from convs2s.ids.encoded import EncodedCorpus
 from convs2s.text.alignment.backends import BACKENDS
-from convs2s.text.alignment.candidates import NO_CANDIDATES, write_candidates
 from convs2s.text.alignment.link_counting import build_candidates
 from convs2s.text.alignment.word_ids import copy_ids
-from convs2s.text.corpus.files import SIDES, temporary_folder
-from convs2s.text.vocabulary.encoded import EncodedCorpus
 
 
 def run(params: AlignParams, encoded: Path, out: Path) -> None:

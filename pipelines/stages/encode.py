@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from convs2s.text.corpus.files import read_folder
-from convs2s.text.vocabulary.encoded import write_encoded
+from convs2s.base.files import read_folder
+from convs2s.ids.encoded import write_encoded
+from convs2s.ids.vocabulary import read_vocabulary
 from convs2s.text.vocabulary.encoding import encode_pairs
-from convs2s.text.vocabulary.vocabulary import read_vocabulary
 
 
 def run(vocabulary: Path, pairs: Path, out: Path) -> None:

@@ -3,6 +3,14 @@
 from dataclasses import asdict
 from pathlib import Path
 
+from convs2s.base.files import (
+    atomic_path,
+    further_references,
+    read_lines,
+    unequal_lines,
+    write_json,
+    write_lines,
+)
 from convs2s.config.evaluate import EvaluateParams
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.decode.translations import Attention, read_attention
@@ -17,14 +25,6 @@ from convs2s.score.evaluation import (
 from convs2s.score.identity import identify
 from convs2s.score.pictures import draw_attention, draw_scores, easy_to_read
 from convs2s.score.tables import join_cells, spread
-from convs2s.text.corpus.files import (
-    atomic_path,
-    further_references,
-    read_lines,
-    unequal_lines,
-    write_json,
-    write_lines,
-)
 from convs2s.text.words.tokenization import Tokenizer
 from pipelines.stages.values import Languages, Replacement, Seeds
 

@@ -6,8 +6,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
+from convs2s.base.files import atomic_path, read_folder, write_json
+from convs2s.base.parallel import with_progress
 from convs2s.config.filter import FilterParams
-from convs2s.text.corpus.files import atomic_path, read_folder, write_json
 from convs2s.text.corpus.filter import (
     Pair,
     PairFilter,
@@ -17,7 +18,6 @@ from convs2s.text.corpus.filter import (
     write_splits,
 )
 from convs2s.text.corpus.mistakes import find_mistakes, require_new
-from convs2s.text.corpus.parallel import with_progress
 from convs2s.text.languages import find_faults
 from pipelines.stages.values import Languages
 

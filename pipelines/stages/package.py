@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
+from convs2s.base.files import read_json, read_lines
 from convs2s.config.package import PackageParams
 from convs2s.config.replace import ReplaceParams
 from convs2s.config.tokenize import TokenizeParams
@@ -12,7 +13,6 @@ from convs2s.package.facts import Facts
 from convs2s.package.folder import Settings, write_package
 from convs2s.package.model_card import describe_model, model_card
 from convs2s.score.identity import SetIdentity
-from convs2s.text.corpus.files import read_json, read_lines
 from convs2s.text.corpus.mistakes import describe_mistakes
 from convs2s.text.vocabulary.codec import read_kind
 from pipelines.stages._params import TRAINING

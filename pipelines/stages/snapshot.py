@@ -9,10 +9,10 @@ every run, as no file says which versions of the libraries are installed.
 from collections.abc import Mapping
 from pathlib import Path
 
+from convs2s.base.files import atomic_path, read_lines, write_lines
 from convs2s.config.load import load_params, parse_params, read_text
 from convs2s.config.params import Params
 from convs2s.package.start import check_models
-from convs2s.text.corpus.files import atomic_path, read_lines, write_lines
 from pipelines.stages._code import Module, digests, param_lines, read_project
 from pipelines.stages._params import PARAMS, module_of
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from convs2s.base.files import read_folder, write_folder
 from convs2s.config.tokenize import TokenizeParams
-from convs2s.text.corpus.files import read_folder, write_folder
 from convs2s.text.words.pairs import tokenize_pairs
 from pipelines.stages.values import Languages
 

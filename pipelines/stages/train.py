@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from convs2s.base.files import read_lines
 from convs2s.config.model import ModelParams
 from convs2s.config.train import TrainParams
-from convs2s.text.corpus.files import read_lines
 from convs2s.train.run import train_model
 from convs2s.train.work_folder import remove_ended
 

@@ -3,12 +3,12 @@
 import sys
 from pathlib import Path
 
+from convs2s.base.files import read_lines
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateSection
 from convs2s.decode.length_normalization import fix_alpha
 from convs2s.decode.load_words import load_words, models_of, translate_corpus
 from convs2s.decode.translations import write_translations
-from convs2s.text.corpus.files import read_lines
 from convs2s.text.words.tokenization import load_tokenizer
 from pipelines.stages.values import Languages, Seeds
 

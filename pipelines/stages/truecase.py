@@ -3,9 +3,9 @@
 from collections import Counter
 from pathlib import Path
 
+from convs2s.base.files import SIDES, atomic_path, read_folder
 from convs2s.config.tokenize import TokenizeParams
-from convs2s.text.corpus.files import SIDES, atomic_path, read_folder
-from convs2s.text.vocabulary.vocabulary import most_frequent, write_vocabulary
+from convs2s.ids.vocabulary import most_frequent, write_vocabulary
 from convs2s.text.words.pairs import count_cases
 from convs2s.text.words.truecasing import copy_truecasers
 from pipelines.stages.values import Languages, StartFrom

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.corpus import sample
 from benchmarks.data_stages import PAPER_PAIRS, Cost, extrapolate, main
-from convs2s.text.corpus.files import read_json, write_json
+from convs2s.base.files import read_json, write_json
 
 
 def test_pairs_have_the_lengths_and_the_vocabulary_of_real_text() -> None:

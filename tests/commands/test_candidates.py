@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from convs2s.cli import main
+from convs2s.ids.candidates import read_candidates
+from convs2s.ids.vocabulary import SPECIALS
 from convs2s.package.translator import SELECTION, load
-from convs2s.text.alignment.candidates import read_candidates
-from convs2s.text.vocabulary.vocabulary import SPECIALS
 
 TEXTS = 8
 

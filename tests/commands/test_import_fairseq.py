@@ -11,9 +11,9 @@ import sentencepiece
 
 from convs2s.cli import main
 from convs2s.decode.stepwise_model import StepwiseModel
+from convs2s.ids.vocabulary import EOS
 from convs2s.model.storage import load_model
 from convs2s.package.translator import load
-from convs2s.text.vocabulary.vocabulary import EOS
 from tests.golden import golden, import_command, write_checkpoint, write_dictionaries
 from tests.golden.judge import SENTENCES, check_hypotheses, check_outputs, sources, wanted_hypotheses
 

@@ -10,10 +10,10 @@ from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateParams
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.decode.word_translator import WordTranslator
+from convs2s.ids.vocabulary import EOS
 from convs2s.model.multistep_attention import Memory
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.vocabulary.learning import write_codecs
-from convs2s.text.vocabulary.vocabulary import EOS
 
 TRANSLATE = TranslateParams(
     beam_size=2,

@@ -9,7 +9,7 @@ import torch
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.finished import NOWHERE, SearchResult
 from convs2s.decode.token_scores import log_normalizer
-from convs2s.text.vocabulary.vocabulary import EOS, PAD, UNK
+from convs2s.ids.vocabulary import EOS, PAD, UNK
 from tests.decode.table_model import TableModel, probabilities, random_table
 
 

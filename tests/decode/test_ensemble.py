@@ -5,8 +5,8 @@ from torch.testing import assert_close
 
 from convs2s.decode.ensemble import Ensemble
 from convs2s.decode.stepwise_model import StepwiseModel
+from convs2s.ids.vocabulary import EOS
 from convs2s.model.seq2seq import Seq2Seq
-from convs2s.text.vocabulary.vocabulary import EOS
 from tests.golden import golden_model, model_params
 
 

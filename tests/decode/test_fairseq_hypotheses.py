@@ -9,9 +9,9 @@ from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.ensemble import Ensemble
 from convs2s.decode.search import SearchModel
 from convs2s.decode.stepwise_model import StepwiseModel
-from convs2s.engine.model import EngineModel
+from convs2s.engine.decode.model import EngineModel
+from convs2s.ids.vocabulary import EOS
 from convs2s.model.seq2seq import Seq2Seq
-from convs2s.text.vocabulary.vocabulary import EOS
 from tests.golden import NAMES, golden_model
 from tests.golden.judge import check_hypotheses, sources
 

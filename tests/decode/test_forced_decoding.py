@@ -9,7 +9,7 @@ import torch
 
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.forced_decoding import log_likelihoods, score_given
-from convs2s.text.vocabulary.vocabulary import EOS, PAD
+from convs2s.ids.vocabulary import EOS, PAD
 from tests.decode.parrot import word_parrot, write_word_vocabulary
 from tests.decode.table_model import random_table
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from convs2s.base.files import write_json
 from convs2s.config.translate import TranslateSection
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.length_normalization import (
@@ -15,8 +16,7 @@ from convs2s.decode.length_normalization import (
     fix_alpha,
 )
 from convs2s.decode.translations import Hypothesis
-from convs2s.text.corpus.files import write_json
-from convs2s.text.vocabulary.vocabulary import EOS
+from convs2s.ids.vocabulary import EOS
 from tests.decode.parrot import TRANSLATE
 from tests.decode.table_model import random_table
 

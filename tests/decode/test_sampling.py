@@ -8,7 +8,7 @@ import torch
 from convs2s.decode.finished import SearchResult, SearchSettings
 from convs2s.decode.forced_decoding import log_likelihoods
 from convs2s.decode.sampling import Sampling
-from convs2s.text.vocabulary.vocabulary import EOS, PAD, UNK
+from convs2s.ids.vocabulary import EOS, PAD, UNK
 from tests.decode.table_model import TableModel, probabilities, random_table
 
 

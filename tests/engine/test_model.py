@@ -14,9 +14,9 @@ from convs2s.decode.sampling import Sampling
 from convs2s.decode.search import SearchModel
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.decode.token_scores import all_logits
-from convs2s.engine import decode_loops
-from convs2s.engine.linear_maps import Int8Map, can_pack, largest_input, quantize
-from convs2s.engine.model import EngineModel
+from convs2s.engine.decode import loops as decode_loops
+from convs2s.engine.decode.linear_maps import Int8Map, can_pack, largest_input, quantize
+from convs2s.engine.decode.model import EngineModel
 from convs2s.model.initialization import fold_weight_norm
 from convs2s.model.precision import Precision, Wanted
 from convs2s.model.seq2seq import Seq2Seq

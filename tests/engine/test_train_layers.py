@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.testing import assert_close
 
-from convs2s.engine import train_loops
-from convs2s.engine.train_layers import FAST_LAYERS, FastDropout, FastGluConvolution, draw_key, drop
+from convs2s.engine.train import loops as train_loops
+from convs2s.engine.train.layers import FAST_LAYERS, FastDropout, FastGluConvolution, draw_key, drop
 from convs2s.model.glu_block import GluConvolution
 from convs2s.train.loop import train
 from convs2s.train.training import Training

@@ -20,9 +20,9 @@ from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.exchange import export, export_check
 from convs2s.exchange.export_parts import DecoderStepPart, EncoderPart
+from convs2s.ids.vocabulary import EOS, PAD, Vocabulary, write_vocabulary
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import save_model
-from convs2s.text.vocabulary.vocabulary import EOS, PAD, Vocabulary, write_vocabulary
 from tests.golden import NAMES, golden_model
 from tests.package.small_package import MODEL
 

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from convs2s.exchange.fairseq_files import read_checkpoint, read_fairseq_dictionary
-from convs2s.text.vocabulary.vocabulary import read_vocabulary, write_vocabulary
+from convs2s.ids.vocabulary import read_vocabulary, write_vocabulary
 
 WEIGHTS = collections.OrderedDict(a=torch.tensor([1.0, 2.0]))
 

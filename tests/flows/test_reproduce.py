@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
+from convs2s.base.parallel import cores
 from convs2s.config.load import load_params
-from convs2s.text.corpus.parallel import cores
 from pipelines.flows import run_stages, workspace
 from pipelines.flows.graph import read_graph
 from pipelines.flows.reproduce import ReproduceParams

@@ -9,8 +9,8 @@ from torch.testing import assert_close
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.search import SearchModel
 from convs2s.exchange.fairseq_weights import order_ids
+from convs2s.ids.vocabulary import EOS, PAD
 from convs2s.model.seq2seq import Seq2Seq
-from convs2s.text.vocabulary.vocabulary import EOS, PAD
 from tests.golden import FAIRSEQ_SIZES, golden, our_ids
 
 SENTENCES = range(12)

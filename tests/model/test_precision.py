@@ -91,7 +91,7 @@ def test_a_large_processor_plays_a_small_one() -> None:
     """With the variables of PyTorch and oneDNN, `auto` is float32, and sums of 8-bit products stay exact."""
     code = """
 import torch
-from convs2s.engine.linear_maps import largest_input
+from convs2s.engine.decode.linear_maps import largest_input
 from convs2s.model.precision import choose_precision
 print(choose_precision("auto", torch.device("cpu")).precision, largest_input())
 """

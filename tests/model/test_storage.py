@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch.testing import assert_close
 
-from convs2s.engine.train_layers import FAST_LAYERS
+from convs2s.engine.train.layers import FAST_LAYERS
 from convs2s.model.description import seal
 from convs2s.model.glu_block import PLAIN_LAYERS, Layers
 from convs2s.model.seq2seq import Seq2Seq

@@ -7,15 +7,15 @@ from pathlib import Path
 import torch
 
 from convs2s.config.params import Params
+from convs2s.ids.candidates import NO_CANDIDATES, write_candidates
+from convs2s.ids.vocabulary import PAD
 from convs2s.model.description import seal
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import save_model
 from convs2s.package.facts import Facts
 from convs2s.package.folder import Settings, write_package
-from convs2s.text.alignment.candidates import NO_CANDIDATES, write_candidates
 from convs2s.text.alignment.dictionary import Entry, write_dictionary
 from convs2s.text.vocabulary.codec import Codec
-from convs2s.text.vocabulary.vocabulary import PAD
 from tests.decode.parrot import TOKENIZE, TRANSLATE, write_bpe_vocabulary
 from tests.model.small import small_params
 

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from convs2s.decode.stepwise_model import StepwiseModel
+from convs2s.ids.vocabulary import PAD
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.package.layer_attention import LayerReader, read_attention_of
 from convs2s.package.translator import load
 from convs2s.text.vocabulary.codec import Codec
-from convs2s.text.vocabulary.vocabulary import PAD
 from tests.decode.parrot import TRANSLATE, WORDS, write_word_vocabulary
 from tests.package.small_package import MODEL, write_small_package
 

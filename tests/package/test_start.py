@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from convs2s.base.files import write_lines
 from convs2s.config.params import Params
 from convs2s.model.description import seal
 from convs2s.package.start import check_start
-from convs2s.text.corpus.files import write_lines
 from convs2s.text.vocabulary.codec import Codec, copy_codecs
 from convs2s.text.words.truecasing import copy_truecasers
 from tests.package.small_package import write_small_package, write_start

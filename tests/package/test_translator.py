@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from convs2s.decode.sampling import Sampling
+from convs2s.ids.candidates import NO_CANDIDATES
+from convs2s.ids.selection import VocabularySelection
 from convs2s.model.description import seal
 from convs2s.package.translator import Translator, load
-from convs2s.text.alignment.candidates import NO_CANDIDATES
-from convs2s.text.vocabulary.selection import VocabularySelection
 from convs2s.text.words.tokenization import Tokenizer
 from tests.decode.parrot import TOKENIZE, word_parrot, write_word_vocabulary
 from tests.package.small_package import write_model, write_small_package

@@ -18,23 +18,23 @@ import numpy as np
 import torch
 from backports import zstd
 
+from convs2s.base.files import read_folder, read_lines
 from convs2s.config.load import load_params
 from convs2s.exchange.fairseq_files import read_checkpoint, read_fairseq_dictionary
+from convs2s.ids.candidates import Candidates, read_candidates, write_candidates
+from convs2s.ids.encoded import EncodedCorpus, EncodedSentences, write_encoded
+from convs2s.ids.vocabulary import EOS, read_vocabulary
 from convs2s.model.description import seal
 from convs2s.model.storage import load_model
 from convs2s.package.folder import read_settings
 from convs2s.score.identity import SetIdentity
-from convs2s.text.alignment.candidates import Candidates, read_candidates, write_candidates
 from convs2s.text.alignment.dictionary import read_dictionary
-from convs2s.text.corpus.files import read_folder, read_lines
 from convs2s.text.sources.pair_files import read_tsv
 from convs2s.text.sources.tagged_text import read_segments, read_tagged_pairs
 from convs2s.text.sources.unpack import unpack
 from convs2s.text.vocabulary.codec import read_kind
-from convs2s.text.vocabulary.encoded import EncodedCorpus, EncodedSentences, write_encoded
 from convs2s.text.vocabulary.segmentation import Bpe, read_model
 from convs2s.text.vocabulary.subword_nmt import read_codes
-from convs2s.text.vocabulary.vocabulary import EOS, read_vocabulary
 from convs2s.text.words.truecasing import read_truecaser
 from tests.package.small_package import write_small_package
 from tests.presets import rendered

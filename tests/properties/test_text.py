@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convs2s.text.corpus.batching import Batching
+from convs2s.ids.batching import Batching
+from convs2s.ids.vocabulary import EOS, UNK
 from convs2s.text.corpus.filter import PairFilter, words
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.vocabulary.segmentation import replace_mark
-from convs2s.text.vocabulary.vocabulary import EOS, UNK
 from convs2s.text.words.tokenization import Tokenizer
 from tests.decode.parrot import TOKENIZE, write_bpe_vocabulary, write_word_vocabulary
 from tests.package.small_package import WORDS

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from convs2s.base.files import write_folder, write_json, write_lines
 from convs2s.decode.translations import Attention, write_attention
 from convs2s.model.description import digest_of_file
 from convs2s.score.evaluation import ReferenceSet, ScoredText, evaluate
 from convs2s.score.identity import SetIdentity
-from convs2s.text.corpus.files import write_folder, write_json, write_lines
 from pipelines.preset import apply_overrides
 from pipelines.stages import filter as filter_stage
 from pipelines.stages.evaluate import write_evaluation

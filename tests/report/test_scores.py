@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.text.corpus.files import write_json, write_lines
+from convs2s.base.files import write_json, write_lines
 from pipelines.report.scores import main, report
 
 COLUMNS = "text,member,bleu,bleu_tokenized,chrf,length_ratio,unknown_words"

@@ -4,8 +4,8 @@ import hashlib
 import json
 from pathlib import Path
 
+from convs2s.base.files import write_lines
 from convs2s.score.identity import identify, name_source
-from convs2s.text.corpus.files import write_lines
 from convs2s.text.sources.pair_files import file_part
 from convs2s.text.sources.split import write_split
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from convs2s.base.files import read_lines
 from convs2s.score.rouge import SETTINGS, Rouge
-from convs2s.text.corpus.files import read_lines
 
 GIGAWORD, DUC_2004 = SETTINGS["gigaword"], SETTINGS["duc2004"]
 F1, RECALL = GIGAWORD, Rouge("recall", max_bytes=None, jackknife=False)

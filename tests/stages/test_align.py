@@ -6,12 +6,12 @@ from typing import Literal
 
 import pytest
 
+from convs2s.base.files import write_folder
 from convs2s.config.align import AlignParams
-from convs2s.text.alignment.candidates import has_candidates, read_candidates
+from convs2s.ids.candidates import has_candidates, read_candidates
+from convs2s.ids.encoded import write_encoded
 from convs2s.text.alignment.dictionary import read_dictionary
-from convs2s.text.corpus.files import write_folder
 from convs2s.text.vocabulary.codec import Codec
-from convs2s.text.vocabulary.encoded import write_encoded
 from convs2s.text.vocabulary.encoding import encode_pairs
 from convs2s.text.vocabulary.learning import write_codecs
 from pipelines.stages import align, candidates

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 import convs2s
+from convs2s.base.files import read_folder, write_folder
 from convs2s.config.params import Params
 from convs2s.model.description import seal
 from convs2s.package import augmentation
 from convs2s.package.start import check_models
-from convs2s.text.corpus.files import read_folder, write_folder
 from pipelines.stages import augment
 from tests.package.small_package import edit_settings, write_small_package
 from tests.presets import change_preset

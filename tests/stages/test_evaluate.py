@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from convs2s.base.files import read_json, read_lines, write_lines
 from convs2s.config.evaluate import EvaluateParams
 from convs2s.decode.translations import Attention, write_attention
 from convs2s.score.corpus_scores import bleu, chrf, tokenized_bleu
-from convs2s.text.corpus.files import read_json, read_lines, write_lines
 from pipelines.stages import evaluate
 from tests.decode.parrot import TOKENIZE
 

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from ruamel.yaml import YAML
 
+from convs2s.base.files import read_folder, write_folder
 from convs2s.config.filter import FilterParams
-from convs2s.text.corpus.files import read_folder, write_folder
 from convs2s.text.corpus.filter import Pair
 from pipelines.stages import filter as filter_stage
 

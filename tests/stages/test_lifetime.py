@@ -20,7 +20,7 @@ subprocess.run(["/bin/sh", "-c", sys.argv[1]], env={**os.environ, "DVC_STAGE": "
 # A substitute for a stage: starts a process and a file, prints both process IDs, and waits.
 STAGE = """
 import pathlib, subprocess, sys, time
-from convs2s.text.corpus.files import atomic_path
+from convs2s.base.files import atomic_path
 from pipelines.stages import _lifetime
 _lifetime.GRACE = 0.2
 _lifetime.live_with_dvc()

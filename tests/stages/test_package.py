@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import convs2s
+from convs2s.base.files import write_json, write_lines
 from convs2s.config.package import PackageParams
 from convs2s.config.replace import ReplaceParams
 from convs2s.config.translate import TranslateSection
 from convs2s.package.folder import read_settings
-from convs2s.text.corpus.files import write_json, write_lines
 from pipelines.stages import package
 from tests.decode.parrot import TOKENIZE, TRANSLATE
 from tests.package.small_package import write_parts

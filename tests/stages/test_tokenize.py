@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.text.corpus.files import read_folder, write_folder
+from convs2s.base.files import read_folder, write_folder
 from convs2s.text.corpus.filter import Pair
 from pipelines.stages import tokenize, truecase
 from tests.decode.parrot import TOKENIZE

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from convs2s.base.files import write_json, write_lines
 from convs2s.config.translate import TranslateSection
 from convs2s.decode.translations import read_attention, read_hypotheses
-from convs2s.text.alignment.candidates import Candidates, write_candidates
-from convs2s.text.corpus.files import write_json, write_lines
+from convs2s.ids.candidates import Candidates, write_candidates
+from convs2s.ids.vocabulary import EOS, UNK
 from convs2s.text.vocabulary.codec import Codec
-from convs2s.text.vocabulary.vocabulary import EOS, UNK
 from pipelines.stages import translate
 from tests.decode.parrot import TOKENIZE, TRANSLATE
 from tests.package.small_package import write_model, write_parts

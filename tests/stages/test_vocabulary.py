@@ -3,10 +3,10 @@
 import json
 from pathlib import Path
 
+from convs2s.base.files import write_folder
 from convs2s.config.vocabulary import VocabularyParams
-from convs2s.text.corpus.files import write_folder
+from convs2s.ids.encoded import EncodedCorpus
 from convs2s.text.vocabulary.codec import Codec
-from convs2s.text.vocabulary.encoded import EncodedCorpus
 from pipelines.stages import encode, vocabulary
 
 PAIRS = [("low lower newest", "Bahn Straße"), ("low", "Straße"), ("newest newest", "Bahn Bahn"), ("", "")]

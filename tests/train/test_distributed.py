@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from convs2s.messages import report_errors
+from convs2s.base.messages import report_errors
 from convs2s.model.precision import Precision
 from convs2s.train import distributed
 from convs2s.train.distributed import Workers, join_workers

@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
 
-from convs2s.text.corpus.batching import Batch, Batching
-from convs2s.text.vocabulary.vocabulary import EOS
+from convs2s.ids.batching import Batch, Batching
+from convs2s.ids.vocabulary import EOS
 from convs2s.train import loop
 from convs2s.train.batch_update import finish_update, queue_update
 from convs2s.train.distributed import Workers

@@ -30,7 +30,7 @@ from tests.train.tiny import ROOT, tiny_params, write_tiny
 TRAIN = """
 from pathlib import Path
 from convs2s.config.load import load_params
-from convs2s.messages import report_errors
+from convs2s.base.messages import report_errors
 from convs2s.train.run import PATHS, train_model
 params = load_params()
 with report_errors("train", "", ""):

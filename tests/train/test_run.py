@@ -14,9 +14,9 @@ from safetensors.torch import load_file
 from torch.testing import assert_close
 
 from convs2s.config.params import Params
+from convs2s.ids.batching import Batching, Order
+from convs2s.ids.encoded import EncodedCorpus
 from convs2s.model.description import digest_of_file
-from convs2s.text.corpus.batching import Batching, Order
-from convs2s.text.vocabulary.encoded import EncodedCorpus
 from convs2s.train import run
 from convs2s.train.launch import launch
 from convs2s.train.loop import EpochReport, UpdateReport

@@ -9,9 +9,9 @@ import torch
 from ruamel.yaml import YAML
 
 from convs2s.config.params import Params
-from convs2s.text.alignment.candidates import Candidates, write_candidates
-from convs2s.text.vocabulary.encoded import EncodedSentences, write_encoded
-from convs2s.text.vocabulary.vocabulary import EOS, write_vocabulary
+from convs2s.ids.candidates import Candidates, write_candidates
+from convs2s.ids.encoded import EncodedSentences, write_encoded
+from convs2s.ids.vocabulary import EOS, write_vocabulary
 from convs2s.train.distributed import Workers
 from convs2s.train.setup import build_training
 from convs2s.train.training import Training

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from convs2s.text.alignment.compiled import compiled
+from convs2s.base.compiled import compiled
 
 FIRST_TENSION = 4.0
 LOWEST_TENSION, HIGHEST_TENSION = 0.1, 14.0

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from convs2s.text.corpus.files import read_lines, write_lines
+from convs2s.base.files import read_lines, write_lines
 
 HEADER = "source\ttarget\tcount\tlinks"
 

@@ -17,7 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
-from convs2s.messages import inflect
+from convs2s.base.files import temporary_folder
+from convs2s.base.messages import inflect
+from convs2s.base.parallel import Threads, available_memory, cores
+from convs2s.ids.flat_ids import Offsets
 from convs2s.text.alignment.diagonal_prior import FIRST_TENSION, optimize_tension
 from convs2s.text.alignment.posteriors import (
     Model,
@@ -31,9 +34,6 @@ from convs2s.text.alignment.posteriors import (
 from convs2s.text.alignment.symmetrization import symmetrize_pairs
 from convs2s.text.alignment.translation_table import BATCH_WORDS, Rows, Table, write_at
 from convs2s.text.alignment.word_ids import Chunk, Corpus, Ids, Links, map_array, take_next
-from convs2s.text.corpus.files import temporary_folder
-from convs2s.text.corpus.flat_ids import Offsets
-from convs2s.text.corpus.parallel import Threads, available_memory, cores
 
 GIB = 1 << 30
 

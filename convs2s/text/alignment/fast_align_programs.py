@@ -5,8 +5,8 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+from convs2s.base.files import read_lines, temporary_folder, write_lines
 from convs2s.text.alignment.word_ids import Corpus, Links, pack_links
-from convs2s.text.corpus.files import read_lines, temporary_folder, write_lines
 
 
 def align_with_programs(corpus: Corpus, iterations: int, folder: Path) -> Iterator[Links]:

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from convs2s.text.alignment.candidates import Candidates
-from convs2s.text.alignment.compiled import compiled
+from convs2s.base.compiled import compiled
+from convs2s.base.parallel import Threads, cores
+from convs2s.ids.candidates import Candidates
+from convs2s.ids.flat_ids import Offsets
 from convs2s.text.alignment.dictionary import Entry
 from convs2s.text.alignment.translation_table import count_words
 from convs2s.text.alignment.word_ids import Chunk, Corpus, Ids, Links
-from convs2s.text.corpus.flat_ids import Offsets
-from convs2s.text.corpus.parallel import Threads, cores
 
 NEAR_TIE = 0.9
 """Target words with at least this share of the most frequent one's links compete with it."""

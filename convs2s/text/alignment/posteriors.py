@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from convs2s.text.alignment.compiled import compiled
+from convs2s.base.compiled import compiled
+from convs2s.ids.flat_ids import Offsets
 from convs2s.text.alignment.translation_table import (
     ALPHA,
     FLOOR,
@@ -21,7 +22,6 @@ from convs2s.text.alignment.translation_table import (
     digamma,
 )
 from convs2s.text.alignment.word_ids import HEADER, Ids
-from convs2s.text.corpus.flat_ids import Offsets
 
 NULL_PROBABILITY = 0.08
 """Prior probability that a generated word has no link (p0 of Dyer et al., 2013)."""

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from convs2s.text.alignment.compiled import compiled
+from convs2s.base.compiled import compiled
 
 Positions = NDArray[np.int32]
 Offsets = NDArray[np.int64]

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from convs2s.text.alignment.compiled import compiled
+from convs2s.base.compiled import compiled
+from convs2s.base.parallel import Threads
+from convs2s.ids.flat_ids import Offsets
 from convs2s.text.alignment.word_ids import HEADER, Ids, Side, map_array
-from convs2s.text.corpus.flat_ids import Offsets
-from convs2s.text.corpus.parallel import Threads
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from convs2s.text.alignment.compiled import compiled
-from convs2s.text.corpus.files import SIDES, read_pairs
-from convs2s.text.corpus.flat_ids import FlatIds, Offsets
+from convs2s.base.compiled import compiled
+from convs2s.base.files import SIDES, read_pairs
+from convs2s.ids.flat_ids import FlatIds, Offsets
 
 Ids = NDArray[np.int32]
 Block = tuple[NDArray[np.integer[Any]], Offsets]

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from convs2s.messages import inflect
-from convs2s.text.corpus.files import PairWriter
+from convs2s.base.files import PairWriter
+from convs2s.base.messages import inflect
 
 Pair = tuple[str, str]
 

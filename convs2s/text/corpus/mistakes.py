@@ -12,7 +12,7 @@ from typing import Any
 
 from charset_normalizer.constant import FREQUENCIES
 
-from convs2s.messages import inflect
+from convs2s.base.messages import inflect
 from convs2s.text.languages import name
 
 Pair = tuple[str, str]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pooch
 
-from convs2s.text.corpus.files import read_lines, read_pairs
+from convs2s.base.files import read_lines, read_pairs
 from convs2s.text.sources.tagged_text import format_of, read_segment_pairs, read_tagged_pairs
 
 READERS = {"plain": read_pairs, "segments": read_segment_pairs, "talks": read_tagged_pairs}

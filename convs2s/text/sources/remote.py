@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 import pooch
 import requests
 
-from convs2s.text.corpus.files import atomic_path, temporary_folder
+from convs2s.base.files import atomic_path, temporary_folder
 from convs2s.text.sources.pair_files import Part, file_part
 from convs2s.text.sources.unpack import is_archive, unpack
 from convs2s.watch.progress_bar import ProgressBar

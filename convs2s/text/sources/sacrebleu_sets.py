@@ -7,7 +7,7 @@ from pathlib import Path
 from sacrebleu.dataset import DATASETS
 from sacrebleu.dataset.base import Dataset
 
-from convs2s.text.corpus.files import atomic_path
+from convs2s.base.files import atomic_path
 from convs2s.text.sources.pair_files import Part, file_part
 
 

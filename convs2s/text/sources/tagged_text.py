@@ -7,7 +7,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from convs2s.text.corpus.files import read_lines, read_pairs
+from convs2s.base.files import read_lines, read_pairs
 
 SEGMENTED_FILE = re.compile(r".*\.(sgml?|xml)(\.(gz|bz2|xz|zst))?", re.IGNORECASE)
 # The start of a document, or a segment: up to its end tag, if that comes before anything else starts.

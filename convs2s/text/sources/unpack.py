@@ -5,7 +5,7 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-from convs2s.text.corpus.files import atomic_path
+from convs2s.base.files import atomic_path
 
 # Text usually compresses to a tenth, rarely to a fiftieth. An archive that grows by more than GROWTH, and
 # beyond HARMLESS bytes, is meant to fill the disk.

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Self
 
-from convs2s.text.corpus.files import SIDES, atomic_path, read_json
+from convs2s.base.files import SIDES, atomic_path, read_json
+from convs2s.ids.vocabulary import EOS, PAD, Vocabulary, read_vocabulary
 from convs2s.text.vocabulary.segmentation import Bpe, Unigram, read_model
 from convs2s.text.vocabulary.subword_nmt import SubwordNmt, read_codes
-from convs2s.text.vocabulary.vocabulary import EOS, PAD, Vocabulary, read_vocabulary
 
 KINDS = ("bpe", "sentencepiece", "word", "subword-nmt")
 CODES, IMPORTED_MODEL = "bpe.codes", "pieces.model"

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
-from convs2s.text.corpus.files import SIDES
-from convs2s.text.corpus.parallel import map_chunks
+from convs2s.base.files import SIDES
+from convs2s.base.parallel import map_chunks
+from convs2s.ids.encoded import EncodedSentences, flatten
 from convs2s.text.vocabulary.codec import Codec
-from convs2s.text.vocabulary.encoded import EncodedSentences, flatten
 
 CHUNK_PAIRS = 20_000
 

@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 import sentencepiece
 
-from convs2s.text.corpus.files import SIDES, write_json
-from convs2s.text.corpus.parallel import map_chunks
+from convs2s.base.files import SIDES, write_json
+from convs2s.base.parallel import map_chunks
+from convs2s.ids.vocabulary import most_frequent, write_vocabulary
 from convs2s.text.vocabulary.segmentation import WORD_MARK, Bpe, Unigram, replace_mark
-from convs2s.text.vocabulary.vocabulary import most_frequent, write_vocabulary
 
 CHUNK_PAIRS = 20_000
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from convs2s.text.corpus.files import read_lines
+from convs2s.base.files import read_lines
 
 CONTINUED = "@@"  # ends a piece whose word continues
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
+from convs2s.base.files import SIDES
+from convs2s.base.parallel import map_chunks
 from convs2s.config.tokenize import TokenizeParams
-from convs2s.text.corpus.files import SIDES
-from convs2s.text.corpus.parallel import map_chunks
 from convs2s.text.words.tokenization import Tokenizer, load_tokenizer
 from convs2s.text.words.truecasing import words_inside
 

@@ -9,8 +9,8 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from convs2s.text.corpus.files import SIDES, atomic_path
-from convs2s.text.vocabulary.vocabulary import most_frequent, read_counts
+from convs2s.base.files import SIDES, atomic_path
+from convs2s.ids.vocabulary import most_frequent, read_counts
 from convs2s.text.words.orthography import capitalize, lower
 
 TRUECASER, TARGET_TRUECASER = "truecaser.tsv", "truecaser.target.tsv"

@@ -16,13 +16,13 @@ import pytest
 
 from benchmarks._aligners import Pair, systran
 from benchmarks.align import alignment_error_rate, equal_entries
+from convs2s.base.parallel import Threads
 from convs2s.text.alignment import fast_align, translation_table, word_ids
 from convs2s.text.alignment.fast_align import Aligner, Direction, align
 from convs2s.text.alignment.link_counting import build_dictionary
 from convs2s.text.alignment.symmetrization import symmetrize
 from convs2s.text.alignment.translation_table import FLOOR, POSITION_BITS, digamma
 from convs2s.text.alignment.word_ids import Corpus
-from convs2s.text.corpus.parallel import Threads
 from tests.text.alignment.corpora import number, pack, unpack
 from tests.text.alignment.test_diagonal_prior import sum_distances
 

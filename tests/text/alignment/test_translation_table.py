@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from convs2s.base.parallel import Threads
 from convs2s.text.alignment import translation_table
 from convs2s.text.alignment.translation_table import POSITION_BITS, Rows, Table, digamma
-from convs2s.text.corpus.parallel import Threads
 from tests.text.alignment.corpora import number
 
 EULER = 0.577215664901532860606512

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from convs2s.ids.flat_ids import FlatIds
+from convs2s.ids.vocabulary import EOS
 from convs2s.text.alignment import word_ids
 from convs2s.text.alignment.word_ids import Chunk, copy_ids, pack_links
-from convs2s.text.corpus.flat_ids import FlatIds
-from convs2s.text.vocabulary.vocabulary import EOS
 from tests.text.alignment.corpora import number, unpack
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.text.corpus.files import read_folder
+from convs2s.base.files import read_folder
 from convs2s.text.corpus.filter import (
     EMPTY,
     LONG,

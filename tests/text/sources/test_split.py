@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.text.corpus.files import read_folder
+from convs2s.base.files import read_folder
 from convs2s.text.sources.pair_files import Part
 from convs2s.text.sources.split import write_split
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from convs2s.ids.vocabulary import EOS, UNK
 from convs2s.text.vocabulary import codec as codec_module
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.vocabulary.encoding import encode_pairs
 from convs2s.text.vocabulary.learning import write_codecs
 from convs2s.text.vocabulary.segmentation import Unigram
-from convs2s.text.vocabulary.vocabulary import EOS, UNK
 
 ENGLISH = Counter({"low": 50, "lower": 20, "newest": 60, "widest": 30, "station": 9, "_": 1})
 GERMAN = Counter({"niedrig": 50, "Straßenbahn": 40, "neueste": 60, "weiteste": 30, "a\u00a0b\u3000": 2})

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import sentencepiece
 
+from convs2s.ids.vocabulary import EOS, UNK
 from convs2s.text.vocabulary.codec import CODES, IMPORTED_MODEL, Codec
 from convs2s.text.vocabulary.subword_nmt import read_codes
-from convs2s.text.vocabulary.vocabulary import EOS, UNK
 
 TEXT = ["low low low low low lower lower newest newest newest newest newest newest widest widest widest"] * 3
 

@@ -10,7 +10,7 @@ from typing import Any
 import psutil
 import pytest
 
-from convs2s.text.corpus.files import remove
+from convs2s.base.files import remove
 from convs2s.train import work_folder
 from tests.train.tiny import write_tiny
 from tests.train.work_folder.moments import Moments, put_back

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from convs2s.text.corpus.files import atomic_path
+from convs2s.base.files import atomic_path
 
 
 @dataclass(frozen=True)

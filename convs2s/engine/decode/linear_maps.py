@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Float32, UInt8
 from torch import Tensor, nn
 
-from convs2s.engine import decode_loops
+from convs2s.engine.decode import loops as decode_loops
 from convs2s.engine.loops import as_array, run_loop
 from convs2s.model.precision import X86, Precision
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from convs2s.text.corpus.files import SIDES, atomic_path
-from convs2s.text.corpus.flat_ids import FlatIds, FlatIdsWriter, Ids, Offsets
-from convs2s.text.vocabulary.vocabulary import EOS
+from convs2s.base.files import SIDES, atomic_path
+from convs2s.ids.flat_ids import FlatIds, FlatIdsWriter, Ids, Offsets
+from convs2s.ids.vocabulary import EOS
 
 CHECKED_IDS = 1 << 20  # ids checked at a time; this many stay in the CPU's cache
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from convs2s import processes
-from convs2s.processes import at_end_of, is_alive
-from convs2s.text.corpus.parallel import map_chunks
+from convs2s.base import processes
+from convs2s.base.parallel import map_chunks
+from convs2s.base.processes import at_end_of, is_alive
 from pipelines.shell import CommandFailed, run
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def report(folder: Path, item: object) -> None:

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.text.vocabulary.learning import CHUNK_PAIRS, count_words
-from convs2s.text.vocabulary.vocabulary import (
+from convs2s.ids.vocabulary import (
     EOS,
     PAD,
     UNK,
@@ -14,6 +13,7 @@ from convs2s.text.vocabulary.vocabulary import (
     read_vocabulary,
     write_vocabulary,
 )
+from convs2s.text.vocabulary.learning import CHUNK_PAIRS, count_words
 
 
 def test_special_symbols_come_first() -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from convs2s.text.corpus.batching import Batching, Order, pad
+from convs2s.ids.batching import Batching, Order, pad
 
 SOURCE = [3, 9, 4, 4, 7, 2, 8, 5, 5, 6, 3]
 TARGET = [4, 8, 4, 3, 9, 2, 7, 5, 6, 6, 3]

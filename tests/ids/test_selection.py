@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from convs2s.text.alignment.candidates import Candidates
-from convs2s.text.vocabulary.selection import VocabularySelection
+from convs2s.ids.candidates import Candidates
+from convs2s.ids.selection import VocabularySelection
 
 # Source token 3 has candidates 10, 11, 12; token 4 has 19.
 CANDIDATES = Candidates(np.array([0, 0, 0, 0, 3, 4]), np.array([10, 11, 12, 19], np.int32))

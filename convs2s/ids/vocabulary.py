@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from convs2s.text.corpus.files import read_lines, write_lines
+from convs2s.base.files import read_lines, write_lines
 
 # Our own order (T20); importers of other programs' models map ids. EOS also starts the decoder input (T19).
 PAD, EOS, UNK = 0, 1, 2

@@ -5,18 +5,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from convs2s.text.alignment import link_counting
-from convs2s.text.alignment.candidates import (
+from convs2s.ids.candidates import (
     NO_CANDIDATES,
     Candidates,
     has_candidates,
     read_candidates,
     write_candidates,
 )
+from convs2s.ids.flat_ids import FlatIds
+from convs2s.ids.vocabulary import EOS
+from convs2s.text.alignment import link_counting
 from convs2s.text.alignment.link_counting import build_candidates
 from convs2s.text.alignment.word_ids import Corpus, copy_ids
-from convs2s.text.corpus.flat_ids import FlatIds
-from convs2s.text.vocabulary.vocabulary import EOS
 from tests.text.alignment.corpora import pack
 
 

@@ -16,8 +16,8 @@ import pytest
 from numba.core.caching import CacheImpl
 from numba.core.dispatcher import Dispatcher
 
-from convs2s.engine import decode_loops
-from convs2s.text.alignment import compiled as module
+from convs2s.base import compiled as module
+from convs2s.engine.decode import loops as decode_loops
 from tests.fresh import context
 
 ROOT = Path(module.__file__).parents[3]
@@ -27,7 +27,7 @@ USERS = sorted(
     if re.search(r"^@(compiled|vectorized)$", path.read_text(encoding="utf-8"), re.MULTILINE)
 )
 OUTER = """
-from convs2s.text.alignment.compiled import compiled
+from convs2s.base.compiled import compiled
 from toy_inner import FACTOR, scaled
 
 @compiled
@@ -35,7 +35,7 @@ def outer(x):
     return scaled(x) + FACTOR
 """
 INNER = """
-from convs2s.text.alignment.compiled import compiled
+from convs2s.base.compiled import compiled
 
 FACTOR = 100.0
 

@@ -17,8 +17,8 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from convs2s.engine import train_loops
 from convs2s.engine.loops import run_loop
+from convs2s.engine.train import loops as train_loops
 from convs2s.model.glu_block import GluConvolution, Layers
 
 ROWS = 32

@@ -20,8 +20,8 @@ from typing import IO, Any, Self
 
 from backports import zstd
 
-from convs2s.messages import conversion, inflect
-from convs2s.processes import is_alive
+from convs2s.base.messages import conversion, inflect
+from convs2s.base.processes import is_alive
 
 DECOMPRESSORS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": zstd.open}
 LEFTOVER = re.compile(r"\..+\.(\d+)(\.old)?\.part")

@@ -39,8 +39,8 @@ from jaxtyping import Bool, Float32, Int, Int64
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from convs2s.engine import decode_loops
-from convs2s.engine.linear_maps import (
+from convs2s.engine.decode import loops as decode_loops
+from convs2s.engine.decode.linear_maps import (
     LinearMap,
     ScaledProduct,
     fix_layer,

@@ -10,10 +10,10 @@ import pytest
 from dvc import fs
 from dvc.repo import Repo
 
-from convs2s.text.corpus import files
-from convs2s.text.corpus.files import PairWriter, atomic_path, read_folder, temporary_folder, write_folder
+from convs2s.base import files
+from convs2s.base.files import PairWriter, atomic_path, read_folder, temporary_folder, write_folder
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture

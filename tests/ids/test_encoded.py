@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from convs2s.text.vocabulary import encoded
-from convs2s.text.vocabulary.encoded import EncodedCorpus, EncodedSentences, id_type, write_encoded
-from convs2s.text.vocabulary.vocabulary import EOS
+from convs2s.ids import encoded
+from convs2s.ids.encoded import EncodedCorpus, EncodedSentences, id_type, write_encoded
+from convs2s.ids.vocabulary import EOS
 
 SOURCE = [[5, 6, EOS], [EOS], [7, EOS]]
 TARGET = [[9, EOS], [8, 8, 8, EOS], [EOS]]

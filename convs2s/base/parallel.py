@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from convs2s.processes import end_with_parent
+from convs2s.base.processes import end_with_parent
 from convs2s.watch.progress_bar import ProgressBar
 
 Item = TypeVar("Item")

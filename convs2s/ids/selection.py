@@ -9,9 +9,9 @@ on the other sentences in its batch.
 import numpy as np
 from numpy.typing import NDArray
 
-from convs2s.messages import inflect
-from convs2s.text.alignment.candidates import Candidates
-from convs2s.text.vocabulary.vocabulary import SPECIALS
+from convs2s.base.messages import inflect
+from convs2s.ids.candidates import Candidates
+from convs2s.ids.vocabulary import SPECIALS
 
 
 class VocabularySelection:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from convs2s.text.corpus.parallel import Threads, cores, map_chunks
-from tests.text.corpus.chunk_work import make_adder, make_failing, make_leaving, make_nothing
+from convs2s.base.parallel import Threads, cores, map_chunks
+from tests.base.chunk_work import make_adder, make_failing, make_leaving, make_nothing
 
 
 def test_results_are_in_order_and_complete() -> None:
