@@ -51,7 +51,7 @@ OUTSIDE := PATH="$${PATH\#$(CURDIR)/.venv/bin:}"
 	@python -m pipelines.repair
 	@touch $@
 
-# Write params.yaml: make preset NAME=multi30k-en-de, with other values SET="train.seeds=[1,2] train.dropout=0.3".
+# Write params.yaml: make preset NAME=multi30k-en-de, with other values SET="seeds=[1,2] train.dropout=0.3".
 # FORCE=1 overwrites uncommitted edits. Without NAME, this lists the presets.
 preset: install
 	@python -m pipelines.preset $(NAME) $(SET) $(if $(FORCE),--force)
@@ -62,8 +62,8 @@ dag: install
 
 # Run the pipeline from nothing to a BLEU score, or what has changed since, and write the report
 repro: install
-	@python -m pipelines.check
 	@python -m pipelines.repair
+	@python -m pipelines.check --track
 	dvc repro
 	@python -m pipelines.report.scores
 	@python -m pipelines.report
@@ -84,7 +84,7 @@ runs: install
 flow: install
 	@python -m pipelines.flows.machine run $(SET)
 
-# A table of the paper, with its rows in parallel: make sweep TABLE=table5 SET="train.seeds=[1,2,3]"
+# A table of the paper, with its rows in parallel: make sweep TABLE=table5 SET="seeds=[1,2,3]"
 sweep: install
 	@python -m pipelines.flows.machine sweep '$(TABLE)' $(SET)
 

@@ -23,6 +23,7 @@ import numpy as np
 from convs2s.base.files import read_folder, read_json, read_lines, write_folder, write_json
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
+from convs2s.config.section import NOTHING
 from convs2s.score.corpus_scores import bleu, bleu_tokenizer
 from convs2s.text.sources.split import Split
 from convs2s.train.run import train_model
@@ -91,11 +92,11 @@ def change_params(params: Params, variant: Variant) -> Params:
 
 def fetch(params: Params, data: Path) -> None:
     """Write the raw and the tokenized text of all splits."""
-    languages = (params.download.source_language, params.download.target_language)
+    languages = params.languages
     for split in get_args(Split):
-        download.run(params.download, split, data / "downloads", data / "raw" / split)
+        download.run(params.download, languages, split, data / "downloads", data / "raw" / split)
         if split == "train":
-            truecase.run(params.tokenize, languages, None, data / "raw/train", data / "truecasers")
+            truecase.run(params.tokenize, languages, Path(NOTHING), data / "raw/train", data / "truecasers")
         if split != "test":
             folders = data / "truecasers", data / "raw" / split, data / "tokenized" / split
             tokenize.run(params.tokenize, languages, *folders)
@@ -106,18 +107,19 @@ def train_and_score(params: Params, variant: Variant, data: Path, out: Path) -> 
     pairs = list(read_folder(data / "tokenized/train"))
     chosen = np.random.default_rng(1).permutation(len(pairs))[: variant.pairs]
     write_folder(out / "part", [pairs[index] for index in chosen])
-    languages = (params.download.source_language, params.download.target_language)
+    languages = params.languages
     write_folder(out / "none", [])
     folders = data / "raw", out / "part", out / "none", data / "tokenized/valid", out / "filtered"
-    filter.run(params.filter, languages, True, None, *folders)
-    vocabulary.run(params.vocabulary, None, out / "filtered/train", out / "vocabulary")
+    filter.run(params.filter, params.augment, languages, *folders)
+    vocabulary.run(params.vocabulary, Path(NOTHING), out / "filtered/train", out / "vocabulary")
     for split in ("train", "valid"):
         encode.run(out / "vocabulary", out / "filtered" / split, out / "encoded" / split)
-    candidates.run(params.align, out / "encoded/train", out / "candidates")
-    seed = params.train.seeds[0]
+    candidates.run(params.align, params.candidates, out / "encoded/train", out / "candidates")
+    seed = params.seeds[0]
     inputs = out / "encoded", out / "vocabulary", out / "candidates"
     begin = time.perf_counter()
-    train_model(params.model, params.train, seed, *inputs, out / "work", out / "trained" / str(seed))
+    sections = params.model, params.train, params.run
+    train_model(*sections, seed, *inputs, out / "work", out / "trained" / str(seed))
     minutes = (time.perf_counter() - begin) / 60
     metrics = read_json(out / "trained" / str(seed) / "metrics.json")
     score = bleu_of_test_set(params, seed, data, out)
@@ -126,9 +128,9 @@ def train_and_score(params: Params, variant: Variant, data: Path, out: Path) -> 
 
 def bleu_of_test_set(params: Params, seed: int, data: Path, out: Path) -> float:
     """Return BLEU on the test set, against the raw reference."""
-    languages = (params.download.source_language, params.download.target_language)
+    languages = params.languages
     folders = out / "trained", out / "vocabulary", out / "candidates", data / "truecasers", data / "raw/test"
-    search = params.translate, params.tokenize, languages, params.train.seeds, str(seed)
+    search = params.translate, params.tokenize, languages, params.seeds, str(seed)
     translations, replaced = out / "translations" / str(seed), out / "replaced" / str(seed)
     translate.run(*search, *folders, out / "tuned.json", translations)
     kept = params.replace.model_copy(update={"enabled": False})  # without a dictionary; BPE needs none

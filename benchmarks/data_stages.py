@@ -33,6 +33,7 @@ from tqdm import tqdm
 from benchmarks.corpus import sample
 from convs2s.base.files import read_json, write_folder, write_json
 from convs2s.config.load import load_params
+from convs2s.config.section import NOTHING
 
 ROOT = Path(__file__).resolve().parent.parent
 VALID_PAIRS = 1000
@@ -50,7 +51,7 @@ STAGES = {
         "valid": "data/tokenized/valid",
         "out": "data/filtered",
     },
-    "vocabulary": {"train": "data/filtered/train", "out": "data/vocabulary"},
+    "vocabulary": {"start": NOTHING, "train": "data/filtered/train", "out": "data/vocabulary"},
     "encode": {"vocabulary": "data/vocabulary", "pairs": "data/filtered/train", "out": "data/encoded/train"},
     "align": {
         "source": "data/filtered/train/source.txt",
@@ -137,7 +138,7 @@ def measure_all(folder: Path, pairs: int, params: Path, last: str) -> Iterator[t
     """Run the stages in order on a corpus of this many pairs; yield each with its cost."""
     content = load_params(params).model_dump(mode="json")
     content["replace"]["enabled"] = True  # otherwise nothing would be aligned
-    content["align"]["candidates"] = 1000
+    content["candidates"]["per_source"] = 1000
     content["vocabulary"] |= {"source_size": VOCABULARY, "target_size": VOCABULARY}
     content["filter"]["max_overlap"] = None  # samples of the same sentences overlap
     write_json(folder / "params.yaml", content)

@@ -1,7 +1,8 @@
 """Check params.yaml before anything runs: `python -m pipelines.check`.
 
-`make repro` and the flows do this first. With `--list`, show every key: its value, that of
-experiments/base.yaml if it differs, and its meaning.
+`make repro` and the flows do this first; `make repro` with `--track`, which has DVC track texts and models
+that git ignores. With `--list`, show every key: its value, that of experiments/base.yaml if it differs, and
+its meaning.
 """
 
 import argparse
@@ -13,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from convs2s.base.messages import report_errors
-from convs2s.config.load import load_params
+from convs2s.config.load import flatten_values, load_params
 from convs2s.config.params import Params
 from convs2s.package.start import check_models
 from convs2s.text.languages import find_faults
@@ -23,7 +24,6 @@ from pipelines.meanings import meanings
 
 BASE = Path(__file__).parents[1] / "experiments" / "base.yaml"
 PARAMS = Path("params.yaml")
-SHARE = "To share these texts, as docs/own-data.md describes:"
 
 
 def check_folders(params: Params, path: Path) -> None:
@@ -34,7 +34,7 @@ def check_folders(params: Params, path: Path) -> None:
         ValueError: as `check_models`.
     """
     folder = path.parent / params.download.folder
-    for tracked in [folder.with_name(f"{folder.name}.dvc"), *folder.glob("*.dvc")]:
+    for tracked in [Path(f"{one}.dvc") for one in (folder, *folder.parents)]:
         if tracked.is_file() and not (texts := tracked.with_suffix("")).exists():
             raise FileNotFoundError(
                 f"{path}: download.folder: expected {texts}, which DVC tracks, found only {tracked}. Fetch "
@@ -50,48 +50,51 @@ def check_folders(params: Params, path: Path) -> None:
 
 def find_suspicious(params: Params) -> Iterator[str]:
     """Yield a sentence for each language that is no language, or if both are the same."""
-    languages = params.download.source_language, params.download.target_language
+    languages = params.languages
     yield from find_faults(languages)
     if languages[0] == languages[1] and params.evaluate.rouge is None:
         yield f"language {languages[0]}: expected another target, except for summaries (evaluate.rouge)"
 
 
-def find_unshared(params: Params, path: Path) -> str:
-    """Return a note on local texts that no other clone can get, in neither git nor DVC; or an empty text."""
-    given = params.download.folder
-    if not any(source.kind == "files" for source in params.download.train):
-        return ""
-    if not (path.parent / given).resolve().is_relative_to(path.parent.resolve()):
-        name = f"data/own/{Path(given).name}"
-        command = f"dvc import-url {shlex.quote(given)} {name}, and download.folder: {name}"
-        return f"{given} is outside this clone. {SHARE} {command}"
-    list_ignored = "git", "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory", "--"
-    with contextlib.suppress(shell.CommandFailed):  # no git
-        found = {*map(Path, filter(None, shell.run(*list_ignored, given, cwd=path.parent).split("\0")))}
-        tracked = {
-            one for one in found for at in [one, *one.parents] if (path.parent / f"{at}.dvc").is_file()
-        }
-        names = sorted(str(one) for one in found - tracked)
-        if names:
-            return f"{', '.join(names)}: in neither git nor DVC. {SHARE} dvc add {shlex.join(names)}"
-    return ""
+def track_inputs(params: Params, root: Path) -> Iterator[str]:
+    """Have DVC track the texts and models that git ignores; yield what was done, or what the user can do.
+
+    `dvc push`, and DVC's experiments in copies (`dvc exp run --temp` and `--queue`), would leave them out.
+    The .dvc file is directly in data/, because DVC looks for none in folders that git ignores.
+    """
+    train, augment = params.train, params.augment
+    named = map(Path, (params.download.folder, train.start_from, augment.models, augment.text))
+    for path in sorted({Path(*one.parts[:2]) if one.parts[:1] == ("data",) else one for one in named}):
+        if not (root / path).resolve().is_relative_to(root.resolve()):
+            own = f"data/{path.name}"
+            yield (
+                f"{path} is outside this clone, so that others cannot get it. To import it: dvc import-url "
+                f"{shlex.quote(str(path))} {own}, and name {own} in params.yaml"
+            )
+        elif not (root / f"{path}.dvc").is_file():
+            with contextlib.suppress(shell.CommandFailed):  # no git, or not ignored
+                shell.run("git", "check-ignore", "--quiet", str(path), cwd=root)
+                shell.run(sys.executable, "-m", "dvc", "add", "--quiet", str(path), cwd=root)
+                shell.run("git", "add", f"{path}.dvc", cwd=root)
+                yield f"DVC tracks {path} from now on: commit {path}.dvc with params.yaml, and dvc push"
 
 
 def list_keys(params: Params, base: Params) -> Iterator[str]:
     """Yield two lines per key: its dotted name with its value, and its meaning."""
-    defaults = base.model_dump(mode="json")
-    for section, values in params.model_dump(mode="json").items():
-        texts = meanings(type(getattr(params, section)))
-        for key, value in values.items():
-            shown, default = (json.dumps(one, ensure_ascii=False) for one in (value, defaults[section][key]))
-            yield f"{section}.{key}: {shown}" + (f"  (base.yaml: {default})" if shown != default else "")
-            yield f"    {texts[key]}"
+    defaults = flatten_values(base.model_dump(mode="json"))
+    for name, value in flatten_values(params.model_dump(mode="json")).items():
+        section, _, key = name.rpartition(".")
+        text = meanings(type(getattr(params, section)) if section else Params)[key]
+        shown, default = (json.dumps(one, ensure_ascii=False) for one in (value, defaults[name]))
+        yield f"{name}: {shown}" + (f"  (base.yaml: {default})" if shown != default else "")
+        yield f"    {text}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Check params.yaml in the working directory; exit with status 2 if it is invalid."""
     parser = argparse.ArgumentParser(prog="python -m pipelines.check", description="Check params.yaml.")
     parser.add_argument("--list", action="store_true", help="show every key, its value and its meaning")
+    parser.add_argument("--track", action="store_true", help="also have DVC track texts that git ignores")
     options = parser.parse_args(arguments)
     with report_errors("check", "Use a machine with more memory.", "Nothing was changed."):
         params = load_params(PARAMS)
@@ -102,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print("params.yaml: OK")
             for warning in find_suspicious(params):
                 print(f"warning: {warning}", file=sys.stderr)
-            if note := find_unshared(params, PARAMS):
+            for note in track_inputs(params, Path()) if options.track else ():
                 print(f"note: {note}")
             print_disk(params, Path())
 

@@ -1,7 +1,7 @@
 """Draw the stages of the pipeline in the terminal: `make dag`, or `python -m pipelines.dag`.
 
 `dvc dag` draws every arrow, and is 750 columns wide. Here, as in docs/pipeline.md, a stage with several items
-is one box, and arrows implied by others and the stage snapshot, on which all depend, are left out.
+is one box, and arrows implied by others are left out.
 """
 
 import argparse
@@ -15,7 +15,7 @@ def draw_stages() -> str:
     """Return a drawing of the stages in the working directory, each below those that it depends on."""
     with Repo() as repo:
         edges = {tuple(one.addressing.split("@")[0] for one in edge) for edge in repo.index.graph.edges}
-    graph = transitive_reduction(DiGraph(sorted(edge for edge in edges if "snapshot" not in edge)))
+    graph = transitive_reduction(DiGraph(sorted(edges)))
     return "\n".join(line.rstrip() for line in draw(sorted(graph), sorted(graph.edges)).split("\n"))
 
 

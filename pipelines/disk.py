@@ -43,19 +43,19 @@ def estimate(params: Params, root: Path) -> tuple[int, list[str]]:
     Not counted: test sets, translations, earlier results, and what alignment needs, which says so itself.
     """
     fetched, text, unknown = 0, 0, list[str]()
-    for source in params.download.train:
+    for source in params.download.train.sources:
         for name, size, is_fetched in read_sizes(source, root / params.download.folder, root):
             if size is None:
                 unknown.append(name)
             else:
                 content = size * EXPANSION.get(Path(name).suffix, 1)
                 fetched, text = fetched + size * is_fetched + content * is_archive(name), text + content
-    text = min(text, PAIR * (params.download.train_pairs or text))
+    text = min(text, PAIR * (params.download.train.pairs or text))
     links = Config(str(root / ".dvc")).get("cache", {}).get("type", ["copy"])
     copies = 1 if links[0] in ("hardlink", "symlink") else 2  # the cache, and data/
     # data/models has the file of data/trained, which is once in the cache. Checkpoints have buffers.
     checkpoints = (2 + 2 * params.train.average) * {"nesterov": 2, "adam": 3}[params.train.optimizer]
-    weights = 4 * count_weights(params) * len(params.train.seeds)
+    weights = 4 * count_weights(params) * len(params.seeds)
     return fetched + text * STAGES * copies + weights * (2 * copies - 1 + checkpoints), unknown
 
 

@@ -275,7 +275,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m pipelines.preset", description=__doc__, formatter_class=form)
     add = parser.add_argument
     add("name", metavar="NAME", nargs="?", help="preset to write, such as multi30k-en-de")
-    change = "value to use instead of the preset's, such as train.seeds=[1,2]"
+    change = "value to use instead of the preset's, such as seeds=[1,2]"
     add("overrides", metavar="KEY=VALUE", nargs="*", type=parse_override, help=change)
     add("--out", type=Path, default=Path("params.yaml"), metavar="FILE", help="file to write (%(default)s)")
     add("--force", action="store_true", help="overwrite edits of FILE that are not in git")

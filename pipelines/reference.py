@@ -11,7 +11,6 @@ from convs2s.config.load import load_params, parse_yaml
 from convs2s.config.params import Params
 from convs2s.config.section import COUNTABLE
 from pipelines.meanings import meanings, sections
-from pipelines.stages._params import PARAMS
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "all-parameters.md"
@@ -35,8 +34,17 @@ def write_page() -> str:
     schema = Params.model_json_schema()
     base = load_params(ROOT / "experiments" / "base.yaml").model_dump(mode="json")
     stages = parse_yaml((ROOT / "dvc.yaml").read_text(encoding="utf-8"), "dvc.yaml")["stages"]
-    names = {section: field["$ref"].rpartition("/")[2] for section, field in schema["properties"].items()}
+    names = {
+        name: field["$ref"].rpartition("/")[2]
+        for name, field in schema["properties"].items()
+        if "$ref" in field
+    }
     lines = [HEAD]
+    for key, kind, meaning in list_keys(schema, "Params"):
+        if key not in names:
+            readers = ", ".join(list_readers(key, stages))
+            lines += [f"- `{key}`: {kind}; default `{json.dumps(base[key])}`; read by {readers}. {meaning}"]
+    lines += [""]
     for section, name in names.items():
         lines += [f"## {section}", "", describe(schema["$defs"][name]), ""]
         for key, kind, meaning in list_keys(schema["$defs"][name], name):
@@ -47,7 +55,7 @@ def write_page() -> str:
     lines += [
         "## Sources",
         "",
-        "The kinds of entry in `download.train`, `valid`, `development` and `test`.",
+        "The kinds of entry in `download.train.sources` and those of `valid`, `development` and `test`.",
         "",
     ]
     for name in sorted(schema["$defs"].keys() - names.values()):
@@ -70,13 +78,15 @@ def list_readers(key: str, stages: Mapping[str, Any]) -> list[str]:
 
     An edit reruns them, and later stages unless their inputs come out unchanged.
     """
-    found = {item.partition("@")[0]: PARAMS[item] for item in PARAMS}
+    found = []
     for name, stage in stages.items():
-        used = re.findall(r"\$\{([\w.]+)", f"{stage.get('deps', ())} {stage.get('matrix')}")
-        found[name] = (*found.get(name, ()), *used)
-    return [
-        name for name, keys in found.items() if any(key == one or key.startswith(f"{one}.") for one in keys)
-    ]
+        text = f"{stage.get('deps', ())} {stage.get('matrix')}"
+        splits = (stage.get("matrix") or {}).get("split", [""])
+        used = [one.replace("${item.split}", split) for one in stage.get("params", ()) for split in splits]
+        used += re.findall(r"\$\{([\w.]+)", text)
+        if any(key == one or key.startswith(f"{one}.") for one in used):
+            found.append(name)
+    return found
 
 
 def describe(content: Mapping[str, Any]) -> str:

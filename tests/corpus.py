@@ -44,9 +44,8 @@ def with_pairs(params: Params, folder: Path, train: Sequence[Pair], test: Sequen
         (folder / f"{split}.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in some), encoding="utf-8")
     content = params.model_dump()
     for split in ("train", "test"):
-        content["download"][split] = [
-            {"kind": "files", "source": None, "target": None, "tsv": f"{split}.tsv", "columns": [0, 1]}
-        ]
-    content["download"] |= {"folder": str(folder), "train_pairs": None, "valid": []}
+        source = {"kind": "files", "source": None, "target": None, "tsv": f"{split}.tsv", "columns": [0, 1]}
+        content["download"][split] = {"sources": [source]}
+    content["download"] |= {"folder": str(folder), "valid": {"sources": []}}
     content["filter"]["valid_every"] = 10
     return Params.model_validate(content)

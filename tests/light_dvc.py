@@ -40,7 +40,7 @@ def light_dvc() -> Iterator[None]:
 def modify_as_json(path: str, **_: object) -> Iterator[dict[str, Any]]:
     """Let DVC update dvc.lock as usual, but write JSON."""
     file = Path(path)
-    content = json.loads(file.read_text()) if file.exists() else {}
+    content = parse_json(file.read_text(), path) if file.exists() else {}
     yield content
     file.write_text(json.dumps(content))
 

@@ -1,11 +1,8 @@
 """The whole pipeline in a folder: the commands of dvc.yaml, resolved and ordered by DVC."""
 
-import functools
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from unittest import mock
 
 import networkx as nx  # type: ignore[import-untyped]
 from dvc.repo import Repo
@@ -13,34 +10,20 @@ from ruamel.yaml import YAML
 
 from convs2s.config.params import Params
 from pipelines.preset import NO_OVERRIDES, Overrides, render
-from pipelines.stages import _code as code
 from tests.fresh import run_here
 
 ROOT = Path(__file__).parent.parent
-WITH_ENSEMBLE = {"train.seeds": [1, 2], "evaluate.ensembles": ["all"]}
+WITH_ENSEMBLE = {"seeds": [1, 2], "evaluate.ensembles": ["all"]}
 
 
 def run_all(params: Params, data: Path) -> None:
     """Run every stage with these parameters in this process; outputs go to `data`, the repository's data/."""
-    with TemporaryDirectory() as temporary, mock.patch.object(code, "Module", module_of):
+    with TemporaryDirectory() as temporary:
         folder = Path(temporary)
         data.mkdir(exist_ok=True)
         (folder / "data").symlink_to(data)
         for command in stage_commands(params, folder):
             run_here(command, folder)
-
-
-def module_of(path: Path) -> code.Module:
-    """Return a module as stage `snapshot` reads it; all tests share the analysis of the same text."""
-    return module_with(path, path.read_bytes())
-
-
-@functools.cache
-def module_with(path: Path, content: bytes, read: Callable[[Path], code.Module] = code.Module) -> code.Module:
-    """Read a module, which must have this content."""
-    found = read(path)
-    assert found.content == content
-    return found
 
 
 def stage_commands(params: Params, folder: Path) -> list[str]:

@@ -18,10 +18,10 @@ MB = 10**6
 TEXT = {"kind": "files", "source": "train.en", "target": "train.de"}
 
 
-def changed(**download: Any) -> Params:
-    """Return the default preset with another section download."""
-    values = {"folder": "own", "train": [TEXT], "train_pairs": None} | download
-    content = change_preset("tatoeba-en-de", {f"download.{name}": value for name, value in values.items()})
+def changed(**train: Any) -> Params:
+    """Return the default preset with other training pairs."""
+    train = {"sources": [TEXT]} | train
+    content = change_preset("tatoeba-en-de", {"download.folder": "own", "download.train": train})
     return parse_params(json.dumps(content), "params.yaml")
 
 
@@ -36,7 +36,7 @@ def own(tmp_path: Path) -> Path:
 
 def text_of(params: Params, root: Path) -> float:
     """Return megabytes for everything but the model."""
-    return (disk.estimate(params, root)[0] - disk.estimate(changed(train_pairs=1), root)[0]) / MB
+    return (disk.estimate(params, root)[0] - disk.estimate(changed(pairs=1), root)[0]) / MB
 
 
 @pytest.mark.parametrize("preset", ["tatoeba-en-de", "wmt14-en-fr-paper", "wmt16-en-ro-word"])
@@ -52,14 +52,14 @@ def test_text_is_in_four_stages_and_in_the_cache(own: Path) -> None:
     """Unless that is linked; compressed text grows, and a part of the corpus is smaller."""
     root = own.parent
     assert text_of(changed(), root) == pytest.approx(16, abs=0.01)
-    assert text_of(changed(train=[TEXT | {"target": "train.de.gz"}]), root) == pytest.approx(32, abs=0.01)
-    assert text_of(changed(train_pairs=1000), root) == pytest.approx(2.4, abs=0.01)
-    model = disk.estimate(changed(train_pairs=1), root)[0]
+    assert text_of(changed(sources=[TEXT | {"target": "train.de.gz"}]), root) == pytest.approx(32, abs=0.01)
+    assert text_of(changed(pairs=1000), root) == pytest.approx(2.4, abs=0.01)
+    model = disk.estimate(changed(pairs=1), root)[0]
     (root / ".dvc").mkdir()
     (root / ".dvc" / "config").write_text("[cache]\n type = hardlink,copy\n")
     assert text_of(changed(), root) == pytest.approx(8, abs=0.01)
     weights = 4 * disk.count_weights(changed())
-    assert model - disk.estimate(changed(train_pairs=1), root)[0] == pytest.approx(2 * weights, abs=3000)
+    assert model - disk.estimate(changed(pairs=1), root)[0] == pytest.approx(2 * weights, abs=3000)
 
 
 def test_servers_say_how_large_their_files_are(own: Path) -> None:
@@ -69,7 +69,7 @@ def test_servers_say_how_large_their_files_are(own: Path) -> None:
         site.files["here/train.tgz"] = bytes(MB)
         fetch = [{"urls": [site.url(name)], "checksum": None} for name in ("here/train.tgz", "gone.zip")]
         mtdata = {"kind": "mtdata", "ids": ["Some-news-1-eng-deu"], "sha256": {}}
-        params = changed(train=[archive | {"fetch": fetch}, mtdata])
+        params = changed(sources=[archive | {"fetch": fetch}, mtdata])
         assert disk.estimate(params, own.parent)[1] == ["gone.zip", "Some-news-1-eng-deu"]
         assert text_of(params, own.parent) == pytest.approx(1 + 3 + 4 * 2 * 3, abs=0.01)
         for name in ("train.tgz", "gone.zip"):

@@ -18,12 +18,22 @@ from tests.package.small_package import write_small_package
 GUIDES = sorted(
     p.relative_to(ROOT).as_posix() for p in (ROOT / "docs").glob("*.md") if p.name != "results.md"
 )
-PAGES = ["README.md", "SECURITY.md", *GUIDES, "data/own/README.md"]
+PAGES = ["README.md", "SECURITY.md", *GUIDES]
 LINKED = [*PAGES, "docs/results.md", "CHANGELOG.md", "CONTRIBUTING.md"]
 PROGRAMS = ("make", "python", "convs2s", "dvc")
 UNDECLARED = tuple(
     f"data/{name}"
-    for name in ("own", "tatoeba", "sweeps", "checkpoints", "downloads", "report", "comparison")
+    for name in (
+        "own",
+        "news",
+        "none",
+        "tatoeba",
+        "sweeps",
+        "checkpoints",
+        "downloads",
+        "report",
+        "comparison",
+    )
 )
 """Folders of data/ that are not outputs of a stage."""
 

@@ -31,11 +31,11 @@ TEST = [("the sloth 🦥 sleeps\u200b in the house.", "ナマケモノ🦥は「
 def own_params(folder: Path) -> Params:
     """Return the preset own-data with a tiny model, and the files of a folder."""
     own, tiny = params_of("own-data"), tiny_params(folder, max_epochs=1, max_tokens=500, batch_sentences=32)
-    languages = {"source_language": "en", "target_language": "ja"}
     sizes = {"source_size": 340, "target_size": 340}
     return tiny.model_copy(
         update={
-            "download": own.download.model_copy(update={**languages, "folder": str(folder)}),
+            "languages": ("en", "ja"),
+            "download": own.download.model_copy(update={"folder": str(folder)}),
             "tokenize": own.tokenize,
             "filter": own.filter.model_copy(update={"max_overlap": None}),  # there are only a few pairs
             "model": tiny.model.model_copy(update={"max_positions": 256}),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from convs2s.config.load import load_params, parse_params
+from convs2s.config.load import flatten_values, load_params, parse_params
 from pipelines.preset import (
     EXPERIMENTS,
     apply_overrides,
@@ -34,7 +34,7 @@ COMMENT = re.compile(r"(?:^|\s)# (.*)")
 def keys_of(text: str) -> dict[str, Any]:
     """Return the values of a file by dotted name."""
     content = YAML(typ="safe", pure=True).load(text) or {}
-    return {f"{section}.{key}": value for section, keys in content.items() for key, value in keys.items()}
+    return flatten_values(content)
 
 
 def text_of(name: str) -> str:
@@ -111,16 +111,16 @@ def test_only_the_lines_of_overrides_change() -> None:
     """Comments, nulls, quotes, long lines and indentation are kept; a list stays on its line."""
     before = rendered("wmt14-en-fr-paper")
     assert apply_overrides(before, {})[0] == before
-    after, params = apply_overrides(before, {"train.seeds": [4, 5], "download.test.0.source": "x"})
+    after, params = apply_overrides(before, {"seeds": [4, 5], "download.test.sources.0.source": "x"})
     changed = [pair for pair in zip(before.split("\n"), after.split("\n"), strict=True) if len({*pair}) > 1]
     found = [[line.split("#")[0].strip() for line in pair] for pair in changed]
-    assert found[1:] == [["seeds: [1, 2, 3]", "seeds: [4, 5]"]]
-    assert (list(params.train.seeds), found[0][1]) == ([4, 5], "source: x")
-    line = lines_of(before)["train.seeds"]
+    assert found[:1] == [["seeds: [1, 2, 3]", "seeds: [4, 5]"]]
+    assert (list(params.seeds), found[1][1]) == ([4, 5], "source: x")
+    line = lines_of(before)["seeds"]
     over_lines = before.replace(line, line.replace("[1, 2, 3]", "") + "\n  - 1\n  - 2")
-    after, params = apply_overrides(over_lines, {"train.seeds": [5, 6]})
-    assert list(params.train.seeds) == [5, 6]
-    assert lines_of(after)["train.seeds"].split("#")[1] == line.split("#")[1]
+    after, params = apply_overrides(over_lines, {"seeds": [5, 6]})
+    assert list(params.seeds) == [5, 6]
+    assert lines_of(after)["seeds"].split("#")[1] == line.split("#")[1]
 
 
 @pytest.mark.parametrize(
@@ -128,9 +128,12 @@ def test_only_the_lines_of_overrides_change() -> None:
     [
         ("train.droput", r"(?s)invalid overrides: .*train\.droput: unknown key.*did you mean dropout"),
         ("trian.dropout", r"has no trian\.dropout; did you mean train\?"),
-        ("droput", r"(?s)droput: unknown key.*known here: align, augment, download"),
+        ("droput", r"(?s)droput: unknown key.*known here: align, augment, candidates"),
         ("download.train.7.kind", r"has no download\.train\.7\.kind; did you mean download\.train\?"),
-        ("download.train.0.colums", r"download\.train\.0\.colums: unknown key.*did you mean columns"),
+        (
+            "download.train.sources.0.colums",
+            r"download\.train\.sources\.0\.colums: unknown key.*did you mean columns",
+        ),
         ("train.selection.common", r"has no train\.selection\.common; did you mean train\.selection\?"),
         ("package.name.0", r"has no package\.name\.0; did you mean package\.name\?"),
         ("train.dropout", r"(?s)invalid overrides: params.yaml .*train\.dropout"),
@@ -169,8 +172,8 @@ def test_overrides_survive_the_command_that_sets_them(overrides: dict[str, Any],
 def test_a_list_with_spaces_is_an_error_with_advice(capsys: pytest.CaptureFixture[str]) -> None:
     """Make passes it on in two words."""
     with pytest.raises(SystemExit):
-        main(["multi30k-en-de", "train.seeds=[1,", "2]"])
-    assert "train.seeds=[1, is not valid YAML" in (said := capsys.readouterr().err)
+        main(["multi30k-en-de", "seeds=[1,", "2]"])
+    assert "seeds=[1, is not valid YAML" in (said := capsys.readouterr().err)
     assert "a list is written without spaces: [1,2]" in said
 
 
@@ -204,16 +207,16 @@ def test_only_values_edited_by_hand_are_listed(capsys: pytest.CaptureFixture[str
 
     An unreadable file, or an old one with other keys, can be replaced: this is the way to fix it.
     """
-    assert main(["multi30k-en-de", "train.seeds=[1,2]"]) == 0
+    assert main(["multi30k-en-de", "seeds=[1,2]"]) == 0
     assert capsys.readouterr().out == "Wrote params.yaml from preset multi30k-en-de.\n"
-    edited = {"train.seeds": [*range(40)], "train.dropout": 0.35}
+    edited = {"seeds": [*range(40)], "train.dropout": 0.35}
     PARAMS.write_text(apply_overrides(PARAMS.read_text(encoding="utf-8"), edited)[0], encoding="utf-8")
     commit()
     assert main(["multi30k-en-de"]) == 0
     assert load_params() == params_of("multi30k-en-de")
     first, long, short, *_ = capsys.readouterr().out.split("\n")
     assert first == "params.yaml: 2 value(s) differ from preset multi30k-en-de"
-    assert long.startswith("  train.seeds: [0, 1, 2,") and long.endswith("... -> [1, 2]") and len(long) < 150
+    assert long.startswith("  seeds: [0, 1, 2,") and long.endswith("... -> [1, 2]") and len(long) < 150
     assert short == "  train.dropout: 0.35 -> 0.2"
     for text, listed in (("train: [\n", 0), ("train:\n  old_key: 3\n", 1)):
         PARAMS.write_text(text)
@@ -228,11 +231,11 @@ def test_only_values_edited_by_hand_are_listed(capsys: pytest.CaptureFixture[str
 def test_edits_not_in_git_are_kept(capsys: pytest.CaptureFixture[str]) -> None:
     """Only --force overwrites the only copy, even of a comment; committed edits are safe in git."""
     text = edit()
-    assert main(["multi30k-en-de", "train.seeds=[4]"]) == 1
+    assert main(["multi30k-en-de", "seeds=[4]"]) == 1
     assert PARAMS.read_text(encoding="utf-8") == text
     message = capsys.readouterr().err
     assert message.startswith("params.yaml has edits that are not in git, so it was not overwritten.")
-    assert 'make preset NAME=multi30k-en-de SET="train.seeds=[4]" FORCE=1' in message
+    assert 'make preset NAME=multi30k-en-de SET="seeds=[4]" FORCE=1' in message
     assert main(["multi30k-en-de", "--force", "train.dropout=0.35"]) == 0  # in any order
     assert load_params().train.dropout == 0.35
     edit()
@@ -243,10 +246,10 @@ def test_edits_not_in_git_are_kept(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.usefixtures("repository")
 def test_a_preset_nobody_edited_is_overwritten(capsys: pytest.CaptureFixture[str]) -> None:
     """The header has the command, so the file can be written again; an edit of it cannot."""
-    assert main(["multi30k-en-de", "train.seeds=[1,2]", "translate.beam_size=7"]) == 0
+    assert main(["multi30k-en-de", "seeds=[1,2]", "translate.beam_size=7"]) == 0
     params, preset = load_params(), params_of("multi30k-en-de")
-    assert (list(params.train.seeds), params.translate.beam_size) == ([1, 2], 7)
-    assert params.model_copy(update={"train": preset.train, "translate": preset.translate}) == preset
+    assert (list(params.seeds), params.translate.beam_size) == ([1, 2], 7)
+    assert params.model_copy(update={"seeds": preset.seeds, "translate": preset.translate}) == preset
     assert main(["own-data"]) == 0
     assert PARAMS.read_text(encoding="utf-8") == rendered("own-data")
     assert main(["own-data", "train.dropout=0.3"]) == 0

@@ -98,12 +98,12 @@ def test_only_the_ablations_select_target_words(name: str) -> None:
     params, is_ablation = params_of(name), name == "ablation-en-de"
     numbers = SelectionParams(common=500, candidates=100) if is_ablation else None
     assert (params.train.selection, params.translate.selection) == (numbers, numbers)
-    assert params.align.candidates == (1000 if numbers else None)
-    files = [source.target for source in params.download.development if isinstance(source, UrlSource)]
+    assert params.candidates.per_source == (1000 if numbers else None)
+    files = [source.target for source in params.download.development.sources if isinstance(source, UrlSource)]
     tuned = is_ablation or name == "wmt14-en-de-paper"
     assert (params.translate.alpha, files) == (("tuned", ["newstest2015.de"]) if tuned else (1.0, []))
     if is_ablation:  # runs, vocabulary, and words that a decoder state sees (T25)
-        assert (params.train.seeds, params.vocabulary.target_size) == ([1, 2, 3], 160_000)
+        assert (params.seeds, params.vocabulary.target_size) == ([1, 2, 3], 160_000)
         assert 1 + sum(width - 1 for width in params.model.decoder_kernels) == 21
 
 
@@ -132,12 +132,12 @@ def test_pairs_are_removed_as_in_the_paper(
 def test_the_default_corpus_needs_no_network(tmp_path: Path) -> None:
     """It is in the repository; no sentence of the validation or test set is among the training sentences."""
     params, sample = (params_of(name).download for name in ("tatoeba-en-de-large", "tatoeba-en-de"))
-    assert sample.model_copy(update={"train_pairs": None}) == params
+    everything = sample.train.model_copy(update={"pairs": None})
+    assert sample.model_copy(update={"train": everything}) == params
     texts: dict[str, list[tuple[str, str]]] = {}
     for split in ("train", "valid", "test"):
-        run(
-            params.model_copy(update={"folder": str(ROOT / params.folder)}), split, tmp_path, tmp_path / split
-        )
+        local = params.model_copy(update={"folder": str(ROOT / params.folder)})
+        run(local, ("en", "de"), split, tmp_path, tmp_path / split)
         texts[split] = list(read_folder(tmp_path / split))
     assert {split: len(pairs) for split, pairs in texts.items()} == {
         "train": 158_900, "valid": 1917, "test": 2628

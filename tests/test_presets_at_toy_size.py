@@ -13,6 +13,7 @@ import pytest
 import convs2s
 from convs2s.base.files import read_folder
 from convs2s.config.params import Params
+from convs2s.config.section import NOTHING
 from convs2s.text.sources.split import Split
 from pipelines.preset import list_presets
 from pipelines.stages import augment, download, encode, filter, tokenize, truecase, vocabulary
@@ -60,17 +61,18 @@ def toy(preset: str | Any, played: Site, folder: Path, seeds: Sequence[int] = SE
         mode="json"
     )
     local = content["download"]["folder"] = str(folder / "own")
-    content["download"]["train_pairs"] = None
+    content["download"]["train"]["pairs"] = None
     Path(local).mkdir()
     for split in get_args(Split):
-        sources = content["download"][split]
+        sources = content["download"][split]["sources"]
         for i, source in enumerate(sources):
             if source["kind"] == "url":
                 sources[i] = redirect(source, played)
             else:
                 make_local(source, Path(local))
-    for reference in content["download"]["references"]:  # copies of the test pairs' targets
-        shutil.copyfile(Path(local) / content["download"]["test"][0]["target"], Path(local) / reference)
+    test = content["download"]["test"]
+    for reference in test["references"] or ():  # copies of the test pairs' targets
+        shutil.copyfile(Path(local) / test["sources"][0]["target"], Path(local) / reference)
     if content["filter"]["valid_every"]:
         content["filter"]["valid_every"] = 10
     size = ENTRIES[content["vocabulary"]["kind"]]
@@ -80,10 +82,11 @@ def toy(preset: str | Any, played: Site, folder: Path, seeds: Sequence[int] = SE
         # The outermost layers, which include one of kernel width 1 if the preset has any.
         content["model"] |= {f"{side}_widths": [12, 16], f"{side}_kernels": [kernels[0], kernels[-1]]}
     content["model"] |= TINY | {"attention": [True, True]}
-    content["train"] |= {"seeds": list(seeds), "max_epochs": 1, "workers": 1, "precision": "float32"}
+    content["seeds"] = list(seeds)
+    content["train"] |= {"max_epochs": 1, "workers": 1, "precision": "float32"}
     content["train"] |= {"batch_sentences": 16, "max_tokens": 1000}
-    content["train"] |= {"start_from": None, "average": 1}
-    content["augment"] |= {"models": [], "text": [], "keep": True}
+    content["train"] |= {"start_from": NOTHING, "average": 1}
+    content["augment"] |= {"models": NOTHING, "text": NOTHING, "keep": True}
     content["translate"] |= {"max_length_extra": 15, "max_length_ratio": 0.0}
     for section in ("train", "translate"):
         if content[section]["selection"]:  # fewer than the vocabulary has: selecting all would test nothing
@@ -94,26 +97,25 @@ def toy(preset: str | Any, played: Site, folder: Path, seeds: Sequence[int] = SE
 
 def prepare(params: Params, data: Path) -> None:
     """Run the stages before training."""
-    languages = (params.download.source_language, params.download.target_language)
+    languages = params.languages
     for split in get_args(Split):
-        download.run(params.download, split, data / "downloads", data / "raw" / split)
-    truecase.run(params.tokenize, languages, None, data / "raw/train", data / "truecasers")
-    augment.run([], [], data / "raw/train", data / "raw/augmented")
+        download.run(params.download, languages, split, data / "downloads", data / "raw" / split)
+    truecase.run(params.tokenize, languages, Path(NOTHING), data / "raw/train", data / "truecasers")
+    augment.run(Path(NOTHING), Path(NOTHING), data / "raw/train", data / "raw/augmented")
     for split in ("train", "augmented", "valid", "development"):
         folders = data / "truecasers", data / "raw" / split, data / "tokenized" / split
         tokenize.run(params.tokenize, languages, *folders)
     filter.run(
         params.filter,
+        params.augment,
         languages,
-        True,
-        None,
         data / "raw",
         data / "tokenized/train",
         data / "tokenized/augmented",
         data / "tokenized/valid",
         data / "filtered",
     )
-    vocabulary.run(params.vocabulary, None, data / "filtered/train", data / "vocabulary")
+    vocabulary.run(params.vocabulary, Path(NOTHING), data / "filtered/train", data / "vocabulary")
     for split in ("train", "valid"):
         encode.run(data / "vocabulary", data / "filtered" / split, data / "encoded" / split)
 
@@ -204,14 +206,14 @@ def test_a_changed_test_set_is_refused(played: Site, tmp_path: Path, monkeypatch
     """MD5 is checked where no other checksum is published; two En-Fr corpora have no checksum at all."""
     monkeypatch.setattr("time.sleep", lambda _: None)  # pooch's pauses
     content = toy("wmt14-en-fr-paper", played, tmp_path).download
-    digests = [file.checksum for source in content.train for file in source.fetch]  # type: ignore[union-attr]
+    digests = [file.checksum for source in content.train.sources for file in source.fetch]  # type: ignore[union-attr]
     assert [digest is None for digest in digests] == [False, False, True, False, True]
     name = "www.statmt.org/wmt14/test-full.tgz"
     original = played.files[name]
     played.files[name] = original[:-1] + b"x"
     try:
         with pytest.raises(ConnectionError, match=r"expected md5:[0-9a-f]{32} but got [0-9a-f]{32}"):
-            download.run(content, "test", tmp_path / "downloads", tmp_path / "raw")
+            download.run(content, ("en", "fr"), "test", tmp_path / "downloads", tmp_path / "raw")
     finally:
         played.files[name] = original
 
@@ -255,14 +257,14 @@ def test_the_preset_runs_from_download_to_evaluation(name: str, played: Site, tm
     ("name", "models"), [("wmt14-en-de-paper", 8), ("wmt14-en-fr-paper", 8), ("wmt14-en-fr-paper", 10)]
 )
 def test_the_ensembles_of_table_2_run(name: str, models: int, played: Site, tmp_path: Path) -> None:
-    """Setting train.seeds is enough (§5.2, T24); loading all the model folders gives the same output."""
+    """Setting seeds is enough (§5.2, T24); loading all the model folders gives the same output."""
     params = toy(name, played, tmp_path, range(1, models + 1))
     run_all(params, tmp_path / "data")
     metrics = json.loads((tmp_path / "data/evaluation/metrics.json").read_text(encoding="utf-8"))
     assert len(metrics["seeds"]) == models
     translated = (tmp_path / "data/replaced/ensemble/plain.txt").read_text(encoding="utf-8").split("\n")
     tuned = json.loads((tmp_path / "data/tuned/ensemble/alpha.json").read_text(encoding="utf-8"))
-    folders = [tmp_path / "data/models" / str(seed) for seed in params.train.seeds]
+    folders = [tmp_path / "data/models" / str(seed) for seed in params.seeds]
     together = convs2s.load(folders, alpha=tuned.get("alpha", params.translate.alpha))
     sources = [source for source, _ in pairs_of(tmp_path / "data/raw/test")]
     assert [*together.translate(sources), ""] == translated

@@ -1,8 +1,6 @@
 """Section align: word alignment."""
 
-from typing import Literal, Self
-
-from pydantic import model_validator
+from typing import Literal
 
 from convs2s.config.section import Positive, Section
 
@@ -16,12 +14,3 @@ class AlignParams(Section):
     dictionary, so that unknown words are copied. Nothing is aligned unless replace.enabled is true."""
     iterations: Positive
     """EM iterations in each direction (5 in fast_align)."""
-    candidates: Positive | None
-    """Target entries kept per source entry, for vocabulary selection; a second alignment, of the encoded
-    text, finds them. null: no second alignment."""
-
-    @model_validator(mode="after")
-    def _fits(self) -> Self:
-        if self.candidates is not None and self.backend == "none":
-            raise ValueError("expected a backend such as builtin for candidates, found none")
-        return self

@@ -5,9 +5,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from convs2s.config.section import Count, Positive, Section
+from convs2s.config.section import LANGUAGE, Count, Positive, Section
 
-LANGUAGE = r"^[a-z]{2,3}$"
 SHA256 = r"^[0-9a-f]{64}$"
 CHECKSUM = r"^([0-9a-f]{64}|[0-9a-f]{32})$"
 WORD = r"^[!-~]+$"
@@ -106,25 +105,41 @@ class SacrebleuSource(Section):
 Source = Annotated[FilesSource | UrlSource | MtdataSource | SacrebleuSource, Field(discriminator="kind")]
 
 
+class SplitParams(Section):
+    """The pairs of a split: all of its sources, in order."""
+
+    sources: list[Source]
+    """Where the pairs come from; [] for a split that is optional."""
+
+
+class TrainSplitParams(SplitParams):
+    """The training pairs."""
+
+    sources: Annotated[list[Source], Field(min_length=1)]
+    """Where the pairs come from."""
+    pairs: Positive | None = None
+    """How many pairs to use, drawn at random from all of them, always the same ones; null: all."""
+
+
+class TestSplitParams(SplitParams):
+    """The test pairs."""
+
+    sources: Annotated[list[Source], Field(min_length=1)]
+    """Where the pairs come from."""
+    references: list[str] | None = None
+    """Files in `download.folder` with additional references, one per line; only for ROUGE."""
+
+
 class DownloadParams(Section):
     """Where the corpus comes from."""
 
-    source_language: Annotated[str, Field(pattern=LANGUAGE)]
-    """ISO 639 code, as sacremoses and sacreBLEU know it."""
-    target_language: Annotated[str, Field(pattern=LANGUAGE)]
-    """ISO 639 code."""
     folder: str
     """Folder of local files, relative to the repository root; `dvc repro` detects changes in it."""
-    train: Annotated[list[Source], Field(min_length=1)]
-    """Training pairs: all of these sources, in order."""
-    train_pairs: Positive | None
-    """Training pairs to use, drawn at random from all of them, always the same ones; null: all."""
-    valid: list[Source]
-    """Validation pairs; [] holds out every Nth training pair instead (filter.valid_every)."""
-    development: list[Source]
-    """Pairs for tuning translate.alpha (§4.3); [] uses the validation pairs."""
-    test: Annotated[list[Source], Field(min_length=1)]
+    train: TrainSplitParams
+    """Training pairs."""
+    valid: SplitParams
+    """Validation pairs; without sources, every Nth training pair is held out instead (filter.valid_every)."""
+    development: SplitParams
+    """Pairs for tuning translate.alpha (§4.3); without sources, the validation pairs are used."""
+    test: TestSplitParams
     """Test pairs."""
-    references: list[str]
-    """Files in `folder` with additional references for the test pairs, one per line; only for ROUGE, usually
-    []."""

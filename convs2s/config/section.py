@@ -1,4 +1,4 @@
-"""What every section of params.yaml shares: frozen, strictly typed, no unknown keys."""
+"""What every section of params.yaml shares: frozen, strictly typed, no unknown keys; and common types."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +12,15 @@ Count = Annotated[int, Field(ge=0, le=COUNTABLE)]
 Positive = Annotated[int, Field(ge=1, le=COUNTABLE)]
 Share = Annotated[float, Field(ge=0, lt=1)]
 
+LANGUAGE = r"^[a-z]{2,3}$"
+Languages = tuple[str, str]
+"""Source and target language, as ISO 639 codes, which sacremoses and sacreBLEU know."""
+Seeds = list[int]
+"""One training run, and one DVC stage, per seed."""
+
+NOTHING = "data/none"
+"""The folder that params.yaml names where no model or text is given: DVC cannot depend on null."""
+
 
 def refuse_output(folder: str) -> str:
     """Reject a model folder that a stage writes."""
@@ -24,7 +33,12 @@ def refuse_output(folder: str) -> str:
 
 
 ModelFolder = Annotated[str, AfterValidator(refuse_output)]
-"""A model folder, trained or imported, as an input; relative to the repository root."""
+"""A model folder, trained or imported, as an input, or data/none; relative to the repository root."""
+
+
+def given(path: str) -> Path | None:
+    """Return the path that a key of params.yaml names; None for data/none."""
+    return None if path == NOTHING else Path(path)
 
 
 class Section(BaseModel):

@@ -11,10 +11,8 @@ from convs2s.config.vocabulary import SelectionParams
 class TrainParams(Section):
     """Optimization (§4.2)."""
 
-    seeds: Annotated[list[Count], Field(min_length=1)]
-    """One training run, and one DVC stage, per seed; evaluate.ensembles adds an ensemble of their models."""
-    start_from: ModelFolder | None
-    """Model folder, trained or imported, whose weights and vocabulary training starts from; null: random
+    start_from: ModelFolder
+    """Model folder, trained or imported, whose weights and vocabulary training starts from; data/none: random
     weights."""
     dropout: Share
     """Probability of dropping, on embeddings, block inputs and the decoder output."""
@@ -71,38 +69,15 @@ class TrainParams(Section):
     """Processes per node, each with its own GPU if there are GPUs."""
     nodes: Positive
     """Machines that train together."""
-    launcher: Annotated[str, Field(min_length=1)] | None
-    """Command that runs the command after it once on each node, such as `srun --nodes=2`; null: only this
-    machine trains."""
-    rendezvous: str | None
-    """With a launcher: host or host:port at which nodes reach this machine; null: its name, a free port."""
-    restarts: Count
-    """With a launcher: how many times all nodes start again, from the last checkpoint, when one is lost."""
     selection: SelectionParams | None
     """Target entries scored in a batch, in addition to those that occur in it; null: the whole vocabulary.
     With a selection, perplexities are over the selected entries, and the output layer is a plain lookup table
     (T16)."""
-    checkpoint_updates: Positive
-    """Updates between checkpoints within an epoch; every epoch ends with one."""
-    checkpoint_minutes: Positive | None
-    """Also save a checkpoint when the last one is this old; null: only by updates."""
-    checkpoints: str | None
-    """Folder or fsspec address (s3://bucket/path) that all machines see. Checkpoints are copied there, and a
-    training that moves to another machine goes on from there; null: they stay in data/checkpoints."""
-    tensorboard: bool
-    """Also write the curves as event files, to data/checkpoints/SEED/tensorboard, for TensorBoard; needs
-    `pip install 'convs2s[tensorboard]'`."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if len(set(self.seeds)) != len(self.seeds):
-            raise ValueError(f"expected distinct seeds, found {self.seeds}")
         if self.average > self.max_epochs:
             raise ValueError(
                 f"expected average of at most max_epochs, {self.max_epochs}, found {self.average}"
-            )
-        if self.nodes > 1 and self.launcher is None:
-            raise ValueError(
-                f"expected a launcher with several nodes, found nodes {self.nodes} and no launcher"
             )
         return self

@@ -41,20 +41,17 @@ def with_alpha(params: TranslateSection, alpha: float) -> TranslateParams:
     return TranslateParams.model_validate({**params.model_dump(), "alpha": alpha})
 
 
-def fix_alpha(params: TranslateSection, path: Path) -> TranslateParams:
-    """Return the search with a number for alpha, from params.yaml or from a file.
+def read_alpha(path: Path) -> float:
+    """Return the alpha in alpha.json, from the stage tune: that of params.yaml, or the best one.
 
     Raises:
-        FileNotFoundError: if alpha is `tuned` and there is no such file.
-        ValueError: if alpha is `tuned` and the file has none.
+        FileNotFoundError: if there is no such file.
+        ValueError: if it has no alpha.
     """
-    if params.alpha != "tuned":
-        return with_alpha(params, params.alpha)
     text = "\n".join(read_lines(path))
     try:
-        return with_alpha(params, json.loads(text)["alpha"])
+        return float(json.loads(text)["alpha"])
     except (ValueError, KeyError, TypeError):
         raise ValueError(
-            f"translate.alpha is tuned: expected in {path} the alpha chosen by the stage tune, found "
-            f"{text!r}. Run: dvc repro"
+            f"{path}: expected the alpha from the stage tune, found {text!r}. Run: dvc repro"
         ) from None

@@ -120,7 +120,7 @@ def find_device(name: str | None) -> torch.device:
 def models_of(member: str, seeds: Sequence[int], trained: Path) -> list[Path]:
     """Return the folders of the models that translate together: trained/SEED/model.
 
-    Models of other seeds in `trained` are ignored: once seeds 1 to 10 are trained, setting `train.seeds` to
+    Models of other seeds in `trained` are ignored: once seeds 1 to 10 are trained, setting `seeds` to
     1 to 8 and then to all ten gives both ensembles of Table 2 without further training (T24).
 
     Args:

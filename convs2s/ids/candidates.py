@@ -66,7 +66,7 @@ def read_candidates(path: Path) -> Candidates:
         ) from error
     if not len(candidates.targets):
         raise ValueError(
-            f"{path} holds no candidates; vocabulary selection needs some. Set align.candidates in "
+            f"{path} holds no candidates; vocabulary selection needs some. Set candidates.per_source in "
             "params.yaml, 1000 for example, and run dvc repro; or set `selection` to null."
         )
     return candidates

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from convs2s.base.files import read_json
 from convs2s.config.params import Params
-from convs2s.model.description import read_description
+from convs2s.config.section import NOTHING, given
+from convs2s.model.description import DESCRIPTION, read_description
 from convs2s.package.folder import check_same, read_settings
 
 
@@ -16,23 +17,40 @@ def check_models(params: Params, root: Path = Path()) -> None:
         FileNotFoundError: if a folder or file is missing.
         ValueError: if a model is damaged, has the wrong languages, or does not fit.
     """
-    if params.train.start_from is not None:
-        check_start(root / params.train.start_from, params)
-    folders = [root / name for name in params.augment.models]
-    languages = params.download.source_language, params.download.target_language
-    expected, use = (languages[::-1], "back") if params.augment.text else (languages, "the training source")
+    if start := given(params.train.start_from):
+        check_start(root / start, params)
+    models, text = given(params.augment.models), given(params.augment.text)
+    if models is None:
+        return
+    check_folder("augment.models", root / models)
+    folders = list_models(root / models)
+    expected, use = (params.languages[::-1], "back") if text else (params.languages, "the training source")
+    if not folders:
+        raise FileNotFoundError(
+            f"augment.models: expected a model folder, or a folder of some, found none in {root / models}."
+        )
     for folder in folders:
-        check_folder("augment.models", folder)
         if (found := read_settings(folder).languages) != expected:
             raise ValueError(
                 f"augment.models: expected models from {' to '.join(expected)}, to translate {use}, found "
                 f"{folder}, which is from {' to '.join(found)}. augment.text has the target sentences to "
-                "translate back; with [], the training source is translated."
+                f"translate back; with {NOTHING}, the training source is translated."
             )
         check_same(folders[0], folder)
-    for path in (root / name for name in params.augment.text):
-        if not path.is_file():
-            raise FileNotFoundError(f"augment.text: expected a file of sentences, found no file {path}.")
+    if text and not list_texts(root / text):
+        raise FileNotFoundError(f"augment.text: expected a file of sentences, found no file {root / text}.")
+
+
+def list_models(folder: Path) -> list[Path]:
+    """Return a model folder, or the model folders in a folder, in order of their names."""
+    if (folder / DESCRIPTION).is_file():
+        return [folder]
+    return sorted(path.parent for path in folder.glob(f"*/{DESCRIPTION}"))
+
+
+def list_texts(path: Path) -> list[Path]:
+    """Return a file, or the files in a folder, in order of their names."""
+    return [path] if path.is_file() else sorted(one for one in path.glob("[!.]*") if one.is_file())
 
 
 def check_folder(key: str, folder: Path) -> None:
@@ -56,20 +74,19 @@ def check_start(folder: Path, params: Params) -> None:
     check_folder("train.start_from", folder)
     settings, record = read_settings(folder), read_json(folder / "segmentation.json")
     expected = {
-        "download": dict(zip(("source_language", "target_language"), settings.languages, strict=True)),
-        "tokenize": settings.tokenize.model_dump(
-            exclude={"corpus"}
-        ),  # text may come tokenized for one of them
+        "tokenize": settings.tokenize.model_dump(exclude={"corpus"}),  # text may come in both forms
         "vocabulary": {} if "origin" in record else record,
         "model": read_description(folder).architecture.model_dump(),
     }
-    given = params.model_dump()
+    values = params.model_dump()
     faults = [
-        f"  {section}.{key}: expected {json.dumps(value)}, found {json.dumps(given[section][key])}"
-        for section, values in expected.items()
-        for key, value in values.items()
-        if key in given[section] and given[section][key] != value
+        f"  {section}.{key}: expected {json.dumps(value)}, found {json.dumps(values[section][key])}"
+        for section, keys in expected.items()
+        for key, value in keys.items()
+        if key in values[section] and values[section][key] != value
     ]
+    if settings.languages != params.languages:
+        faults.insert(0, f"  languages: expected {list(settings.languages)}, found {list(params.languages)}")
     if faults:
         raise ValueError(
             f"train.start_from: params.yaml does not fit {folder}, from which training is to start:\n"

@@ -9,26 +9,13 @@ from typing import Any
 
 from convs2s.base.files import atomic_path
 from convs2s.config.model import ModelParams
+from convs2s.config.section import given
 from convs2s.config.train import TrainParams
 from convs2s.model.description import DESCRIPTION, digest_of_file
 
-# These decide how long to train and how often to save, not what an update does. `workers` is the number per
+# These decide how long to train, not what an update does. `workers` is the number per
 # machine; the total over all machines is part of the fingerprint.
-NO_EFFECT = {
-    "seeds",
-    "max_epochs",
-    "patience",
-    "min_learning_rate",
-    "checkpoint_updates",
-    "checkpoint_minutes",
-    "checkpoints",
-    "tensorboard",
-    "nodes",
-    "launcher",
-    "rendezvous",
-    "restarts",
-    "workers",
-}
+NO_EFFECT = {"max_epochs", "patience", "min_learning_rate", "nodes", "workers"}
 
 
 def training_fingerprint(
@@ -62,8 +49,8 @@ def training_fingerprint(
     settings: dict[str, Any] = {"seed": seed, "workers": workers, "model": model.model_dump()}
     settings |= {name: value for name, value in train.model_dump().items() if name not in NO_EFFECT}
     prints = {name: json.dumps(value) for name, value in settings.items()}
-    if train.start_from is not None:  # its content counts, not its place
-        prints["start_from"] = digest_of_file(Path(train.start_from) / DESCRIPTION)  # has those of all files
+    if start := given(train.start_from):  # its content counts, not its place
+        prints["start_from"] = digest_of_file(start / DESCRIPTION)  # has those of all files
     prints |= hash_files(files, known)
     return prints | {f"code of {name}": digest for name, digest in code.items()}
 

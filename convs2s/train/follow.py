@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import FrameType
 
-from convs2s.config.train import TrainParams
+from convs2s.config.run import RunSection
 from convs2s.train.loop import EpochReport, UpdateReport
 from convs2s.train.place import Place
 from convs2s.train.training import Training
@@ -23,7 +23,7 @@ ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)  # Slurm sends the last
 def follow(
     training: Training,
     reports: Iterable[UpdateReport | EpochReport],
-    params: TrainParams,
+    run: RunSection,
     folder: WorkFolder,
     place: Place | None,
     meter: Meter,
@@ -45,7 +45,7 @@ def follow(
     curves = Curves(folder.work / "curves", state.curve, state.epochs, events)
     perplexity = state.perplexities[-1] if state.epochs else None
     progress = Progress(folder.work / "progress.json", training.annealing.max_epochs, perplexity)
-    saved, limit = time.monotonic(), 60.0 * (params.checkpoint_minutes or float("inf"))
+    saved, limit = time.monotonic(), 60.0 * (run.checkpoint_minutes or float("inf"))
     with defer_signals(training.signals):
         for report, seconds in time_reports(reports):
             if isinstance(report, UpdateReport):
@@ -53,7 +53,7 @@ def follow(
                 progress.add_update(vars(report), seconds)
                 if state.curve and state.curve[-1]["update"] == report.update:
                     curves.add_point(state.curve[-1])
-                is_due = report.update % params.checkpoint_updates == 0 or time.monotonic() - saved >= limit
+                is_due = report.update % run.checkpoint_updates == 0 or time.monotonic() - saved >= limit
                 if not (is_due or is_last(report, training)):
                     continue
             else:

@@ -17,6 +17,7 @@ from pathlib import Path
 from torch.distributed import DistError
 
 from convs2s.base.messages import inflect
+from convs2s.config.run import RunSection
 from convs2s.config.train import TrainParams
 from convs2s.train.follow import defer_signals
 from convs2s.train.launch import own_code
@@ -44,7 +45,9 @@ class LostNodeError(ChildProcessError):
     """A node has died or cannot be reached, which need not happen again."""
 
 
-def train_on_nodes(module: str, arguments: list[str], params: TrainParams, work: Path, name: str) -> None:
+def train_on_nodes(
+    module: str, arguments: list[str], params: TrainParams, run: RunSection, work: Path, name: str
+) -> None:
     """Run `python -m module arguments` in `params.workers` processes on each of `params.nodes` machines.
 
     Args:
@@ -54,12 +57,12 @@ def train_on_nodes(module: str, arguments: list[str], params: TrainParams, work:
     Raises:
         OSError: if the launcher cannot be run, or the nodes do not meet.
         ValueError: if they do not fit each other.
-        ChildProcessError: if a worker fails, or nodes are lost more than `params.restarts` times.
+        ChildProcessError: if a worker fails, or nodes are lost more than `run.restarts` times.
         KeyboardInterrupt, SystemExit: after a signal to end, once the nodes have saved.
     """
-    for left in reversed(range(params.restarts + 1)):
+    for left in reversed(range(run.restarts + 1)):
         try:
-            Head(params).run(module, arguments, name)
+            Head(params, run).run(module, arguments, name)
             return
         except LostNodeError as error:
             if not left:
@@ -72,15 +75,15 @@ def train_on_nodes(module: str, arguments: list[str], params: TrainParams, work:
 class Head:
     """One start of all nodes."""
 
-    def __init__(self, params: TrainParams) -> None:
-        self.params, self.count = params, params.nodes
+    def __init__(self, params: TrainParams, run: RunSection) -> None:
+        self.workers, self.count, self.launcher = params.workers, params.nodes, run.launcher or ""
         self.expected = inflect(self.count, "node")
-        host, _, port = (params.rendezvous or socket.gethostname()).partition(":")
+        host, _, port = (run.rendezvous or socket.gethostname()).partition(":")
         try:
             self.store = connect(f"{host}:{port or 0}", is_head=True)
         except (DistError, ValueError) as error:
             raise OSError(
-                f"train.rendezvous: {socket.gethostname()} cannot listen at {host}:{port or 'any port'}: "
+                f"run.rendezvous: {socket.gethostname()} cannot listen at {host}:{port or 'any port'}: "
                 f"{first_line(error)}. Expected a name of this machine that the other nodes know."
             ) from error
         self.address = f"{host}:{self.store.port}"
@@ -92,19 +95,19 @@ class Head:
         try:
             # In its own session, as many a launcher would kill all nodes on Ctrl-C.
             process = subprocess.Popen(
-                [*shlex.split(self.params.launcher or ""), *program],
+                [*shlex.split(self.launcher), *program],
                 env=os.environ | {"PYTHONPATH": own_code()},
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
             )
         except OSError as error:
-            raise OSError(f"train.launcher: {self.params.launcher} cannot be started: {error}.") from error
+            raise OSError(f"run.launcher: {self.launcher} cannot be started: {error}.") from error
         try:
             with defer_signals(signals):
                 nodes = self.gather(process, signals)
                 if not signals:
                     plan = {"module": module, "arguments": arguments, "name": name, "ranks": rank(nodes)}
-                    self.store.set("plan", json.dumps(plan | {"workers": self.params.workers}))
+                    self.store.set("plan", json.dumps(plan | {"workers": self.workers}))
                     self.watch(process, signals)
         finally:
             self.end(process)
@@ -122,7 +125,7 @@ class Head:
             come = f"found {', '.join(str(self.read(i)) for i in range(found)) or 'none'}"
             if process.poll() is not None:
                 raise LostNodeError(
-                    f"train.launcher: expected {self.expected} at {self.address}, {come}, then it ended with "
+                    f"run.launcher: expected {self.expected} at {self.address}, {come}, then it ended with "
                     f"status {process.returncode}; messages are above."
                 )
             if found and said < 1:
@@ -130,7 +133,7 @@ class Head:
             if time.monotonic() > deadline:
                 raise TimeoutError(
                     f"train.nodes: expected {self.expected} at {self.address}, {come} in {GATHERING} s. Does "
-                    "train.launcher start this many, and can all of them connect?"
+                    "run.launcher start this many, and can all of them connect?"
                 )
             if found != said:
                 limit = f", up to {GATHERING} s" if found else ""
@@ -165,7 +168,7 @@ class Head:
             if ended:
                 missing = [str(self.read(i)) for i, word in enumerate(words) if word is None]
                 raise LostNodeError(
-                    f"train.launcher ended with status {process.returncode} before {', '.join(missing)}."
+                    f"run.launcher ended with status {process.returncode} before {', '.join(missing)}."
                 )
             time.sleep(POLL)
 

@@ -1,4 +1,4 @@
-"""A machine of a training on several: the program that `train.launcher` starts once on each of them.
+"""A machine of a training on several: the program that `run.launcher` starts once on each of them.
 
     head  the process of the stage (`convs2s.train.head`): holds the store in which all others meet
     node  `python -m convs2s.train.node HOST:PORT`, on each machine: starts its workers
@@ -78,13 +78,13 @@ def take_part(address: str) -> NoReturn:
     except DistError as error:
         raise ConnectionError(
             f"expected the head of a training at {address}, found none in {MEETING} s ({first_line(error)}). "
-            "Does a firewall block it? train.rendezvous can name another address or port."
+            "Does a firewall block it? run.rendezvous can name another address or port."
         ) from error
     ranks, status, message = plan["ranks"], DONE, ""
     try:
         if number >= len(ranks):
             raise WorkerError(
-                f"Expected {inflect(len(ranks), 'node')}, but train.launcher starts more.", FAILED
+                f"Expected {inflect(len(ranks), 'node')}, but run.launcher starts more.", FAILED
             )
         head = {"node": ranks[number], "nodes": len(ranks), "head": address}
         launch(plan["module"], plan["arguments"], plan["workers"], plan["name"], **head)

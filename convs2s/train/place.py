@@ -70,7 +70,7 @@ class Place:
         except Exception as error:
             reason = "it does not answer" if isinstance(error, TimeoutError) else explain(error)
             raise OSError(
-                f"train.checkpoints: {self.address} cannot be used on {socket.gethostname()}: {reason}. "
+                f"run.checkpoints: {self.address} cannot be used on {socket.gethostname()}: {reason}. "
                 "Expected a folder or an fsspec address that can be written, and no other training there."
             ) from error
         self.beating.start()
@@ -159,7 +159,7 @@ class Place:
                 with atomic_path(self.own / name) as path:
                     self.fs.get_file(f"{self.root}/{name}", str(path))
         except Exception as error:
-            raise OSError(f"train.checkpoints: {self.address} cannot be read: {explain(error)}.") from error
+            raise OSError(f"run.checkpoints: {self.address} cannot be read: {explain(error)}.") from error
         return f"The checkpoints are copied from {self.address}."
 
     def copy(self, files: list[Path]) -> None:
@@ -170,7 +170,7 @@ class Place:
         """
         if self.taken:
             raise OSError(
-                f"train.checkpoints: {self.taken} has taken {self.address}, to which this process on "
+                f"run.checkpoints: {self.taken} has taken {self.address}, to which this process on "
                 f"{self.token['host']} had not written for {SILENCE:.0f} s. Training goes on there: stop one."
             )
         self.waiting = files
@@ -208,7 +208,7 @@ class Place:
         except InterruptedError:
             pass
         except Exception as error:
-            print(f"Warning: train.checkpoints: {self.address} has not got the newest checkpoint: "
+            print(f"Warning: run.checkpoints: {self.address} has not got the newest checkpoint: "
                   f"{explain(error)}. Training goes on; the next checkpoint is tried again.",
                   file=sys.stderr, flush=True)  # fmt: skip
         finally:

@@ -17,6 +17,7 @@ from convs2s.base.files import atomic_path, remove
 from convs2s.base.messages import TRAINING_MEMORY, inflect, report_errors
 from convs2s.base.parallel import cores
 from convs2s.config.model import ModelParams
+from convs2s.config.run import RunSection
 from convs2s.config.train import TrainParams
 from convs2s.ids.vocabulary import PAD
 from convs2s.model.description import WEIGHTS, digest_of_file
@@ -43,6 +44,7 @@ BUSY = 1.5  # processes per core that are running or waiting
 def train_model(
     model: ModelParams,
     train: TrainParams,
+    run: RunSection,
     seed: int,
     encoded: Path,
     vocabulary: Path,
@@ -72,30 +74,32 @@ def train_model(
         ValueError: if the data does not fit the parameters, there are more workers than GPUs, or
             machines differ.
         FloatingPointError: if the training diverges.
-        OSError: if the place for copies of checkpoints, `train.checkpoints`, cannot be used, or another
+        OSError: if the place for copies of checkpoints, `run.checkpoints`, cannot be used, or another
             training writes there.
         ChildProcessError: if a worker process fails for any reason; its own message is on stderr.
         KeyboardInterrupt, SystemExit: after Ctrl-C or another signal to end; see `defer_signals`.
     """
     paths = encoded, vocabulary, candidates, work, out
-    if "RANK" in os.environ or (train.workers == 1 and train.launcher is None):
-        work_as_one(model, train, seed, *paths, code=code)
+    if "RANK" in os.environ or (train.workers == 1 and run.launcher is None):
+        work_as_one(model, train, run, seed, *paths, code=code)
         return
-    if train.launcher is None:
+    if run.launcher is None:
         choose_device(0, train.workers)  # reject too many workers before starting any
     with hold(work):
         pass  # wait here rather than in a worker, where the other workers' wait would time out
-    arguments = {"model": model.model_dump(), "train": train.model_dump(), "seed": seed, "code": dict(code)}
+    sections = {"model": model.model_dump(), "train": train.model_dump(), "run": run.model_dump()}
+    arguments = {**sections, "seed": seed, "code": dict(code)}
     arguments |= {name: str(path) for name, path in zip(PATHS, paths, strict=True)}
-    if train.launcher is None:
+    if run.launcher is None:
         launch("convs2s.train.run", [json.dumps(arguments)], train.workers, f"train-{seed}")
     else:
-        train_on_nodes("convs2s.train.run", [json.dumps(arguments)], train, work, f"train-{seed}")
+        train_on_nodes("convs2s.train.run", [json.dumps(arguments)], train, run, work, f"train-{seed}")
 
 
 def work_as_one(
     model_params: ModelParams,
     params: TrainParams,
+    run: RunSection,
     seed: int,
     encoded: Path,
     vocabulary: Path,
@@ -125,8 +129,8 @@ def work_as_one(
             )
         folder = WorkFolder(work, prints)
         place = None
-        if workers.writes and params.checkpoints:
-            place = stack.enter_context(contextlib.closing(Place(params.checkpoints, folder.own)))
+        if workers.writes and run.checkpoints:
+            place = stack.enter_context(contextlib.closing(Place(run.checkpoints, folder.own)))
         begin(training, folder, place, params.precision)
         reports = train(training)
         if not workers.writes:
@@ -138,8 +142,8 @@ def work_as_one(
             return
         hardware = workers.hardware() | {"precision": training.state.precision}
         meter = Meter(folder.cost, hardware, training.state.updates)
-        events = work / "tensorboard" / folder.own.name if params.tensorboard else None
-        follow(training, reports, params, folder, place, meter, events)
+        events = work / "tensorboard" / folder.own.name if run.tensorboard else None
+        follow(training, reports, run, folder, place, meter, events)
         best = folder.best(training.state, params.average)
         export(training, model_params, best, work / "curves", out)
         reason = training.annealing.ends(training.state.perplexities)
@@ -249,10 +253,11 @@ def main() -> None:
     arguments = json.loads(sys.argv[1])
     model = ModelParams.model_validate(arguments["model"])
     params = TrainParams.model_validate(arguments["train"])
+    run = RunSection.model_validate(arguments["run"])
     name = f"train, worker {os.environ['RANK']} on {socket.gethostname()}"
     with report_errors(name, TRAINING_MEMORY, "The training resumes from its last checkpoint."):
         paths = (Path(arguments[name]) for name in PATHS)
-        work_as_one(model, params, arguments["seed"], *paths, code=arguments["code"])
+        work_as_one(model, params, run, arguments["seed"], *paths, code=arguments["code"])
     # Gloo's threads outlive destroy_process_group, because DDP's reducer keeps the group alive. A thread that
     # waits for the GIL while Python shuts down aborts the process. Everything is written: skip the shutdown.
     sys.stdout.flush()

@@ -6,7 +6,7 @@
         digests.json                        of the encoded text, by size, time and inode
         orders/                             of the current pass, with several workers
     WORK/costs/                             of finished trainings
-    WORK/tensorboard/ID/                    event files, with train.tensorboard
+    WORK/tensorboard/ID/                    event files, with run.tensorboard
     WORK/ID/checkpoint-UPDATES.safetensors  of the training whose fingerprint has this ID
     WORK/ID/cost.json                       its cost so far
     WORK/ended                              ID of the training that ended last, and where copies of it are

@@ -119,8 +119,8 @@ class Curves:
                 from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415  # takes seconds
             except ImportError as error:
                 raise ValueError(
-                    "train.tensorboard: expected the package tensorboard, found none. Run: pip install "
-                    "'convs2s[tensorboard]', or set train.tensorboard to false."
+                    "run.tensorboard: expected the package tensorboard, found none. Run: pip install "
+                    "'convs2s[tensorboard]', or set run.tensorboard to false."
                 ) from error
             shutil.rmtree(events, ignore_errors=True)
             self.events = SummaryWriter(str(events), flush_secs=5)

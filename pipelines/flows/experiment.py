@@ -48,8 +48,12 @@ def copy_workspace(root: Path, name: str, text: str, params: Params) -> Path:
     for path in (folder / "data").rglob("*"):  # earlier links, whose files may be gone
         if path.is_symlink() and root in path.readlink().parents:
             path.unlink()
-    own = [params.download.folder, params.train.start_from, *params.augment.models, *params.augment.text]
-    for source in filter(None, own):
+    for source in (
+        params.download.folder,
+        params.train.start_from,
+        params.augment.models,
+        params.augment.text,
+    ):
         link_ignored_inputs(root, folder, source)
     (folder / "params.yaml").write_text(text, encoding="utf-8")
     return folder

@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # so that a wrong command line is reported before DVC is load
     from pipelines.flows.graph import Stage
 
 USUAL = {
-    "seeds": "train.seeds",
+    "seeds": "seeds",
     "ensembles": "evaluate.ensembles",
     "max_epochs": "train.max_epochs",
     "dropout": "train.dropout",
@@ -42,12 +42,11 @@ USUAL = {
 def list_schemas() -> dict[str, dict[str, Any]]:
     """Return the JSON schema of every key of params.yaml, by dotted name."""
     schema = Params.model_json_schema()
-    keys = {
-        name: schema["$defs"][part["$ref"].rpartition("/")[2]] for name, part in schema["properties"].items()
-    }
-    return {
-        f"{name}.{key}": value for name, part in keys.items() for key, value in part["properties"].items()
-    }
+    found: dict[str, dict[str, Any]] = {}
+    for name, part in schema["properties"].items():
+        keys = schema["$defs"][part["$ref"].rpartition("/")[2]]["properties"] if "$ref" in part else {}
+        found |= {f"{name}.{key}": value for key, value in keys.items()} or {name: part}
+    return found
 
 
 SCHEMAS = list_schemas()
@@ -108,9 +107,7 @@ class ValueParams(Form):
     preset: Annotated[str | None, WithJsonSchema({"type": "string", "enum": list_presets()})] = field(
         "Preset", "source of all other values; if empty, params.yaml"
     )
-    seeds: Annotated[list[int], like("train.seeds")] = field(
-        "Seeds", "one training for each (train.seeds)", []
-    )
+    seeds: Annotated[list[int], like("seeds")] = field("Seeds", "one training for each", [])
     ensembles: Ensembles = field(
         "Ensembles", "all: also translate with an ensemble of all seeds (evaluate.ensembles)", []
     )

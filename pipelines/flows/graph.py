@@ -7,17 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dvc.dependency.param import ParamsDependency, read_param_file
+from dvc.dependency.param import ParamsDependency
 from dvc.exceptions import DvcException
-from dvc.fs import LocalFileSystem
 from dvc.repo import Repo
 from dvc.stage import PipelineStage
 from networkx import lexicographical_topological_sort  # type: ignore[import-untyped]
 
-from pipelines.stages._params import params_of, row_of
-from pipelines.stages.snapshot import find_changed
-
-SNAPSHOT = "snapshot"  # stage that takes values and code for all others
 HOURS = 24.0  # default deadline of a stage, if its `meta` sets none
 
 
@@ -61,14 +56,10 @@ def read_graph(root: Path, label: str = "") -> dict[str, Stage]:
 
 def up_to_date(root: Path) -> set[str]:
     """Return the stages that are up to date and whose ancestors all are, as fast as one `dvc repro` would."""
-    fresh, changed = set[str](), set[str]()
+    fresh = set[str]()
     with Repo(str(root)) as repo, repo.lock:
         for stage, parents in _ordered(repo):
-            # The snapshot is taken at every run, but leaves most of its files as they are.
-            needed = parents if row_of(name_of(stage)) in changed else parents - {SNAPSHOT}
-            if name_of(stage) == SNAPSHOT:
-                changed = find_changed(root / stage.outs[0].def_path, root)
-            elif needed <= fresh and not stage.changed():
+            if parents <= fresh and not stage.changed():
                 fresh.add(name_of(stage))
     return fresh
 
@@ -87,14 +78,13 @@ def name_of(stage: Any) -> str:
 
 def _stage(stage: Any, parents: Sequence[Stage], root: Path, label: str) -> Stage:
     name, meta = name_of(stage), stage.meta or {}
-    # The snapshot will be of params.yaml as it is now; what is there may be of an earlier run.
-    tracked = [dep for dep in stage.deps if isinstance(dep, ParamsDependency)]
-    names = [*(key for dep in tracked for key in dep.params), *params_of(name)]
-    params = {}
-    if names or tracked:  # DVC tracks all values if it names none
-        params = read_param_file(LocalFileSystem(), str(root / "params.yaml"), names, flatten=True)
-    others = [parent.signature for parent in parents if parent.name != SNAPSHOT]
-    facts = [stage.cmd or name, params, sorted(others)]
+    values = {
+        key: value
+        for dep in stage.deps
+        if isinstance(dep, ParamsDependency)
+        for key, value in dep.read_params().items()
+    }
+    facts = [stage.cmd or name, values, sorted(parent.signature for parent in parents)]
     return Stage(
         name=name,
         command=stage.cmd or "",

@@ -38,7 +38,7 @@ def run_name() -> str:
         _, params = asked.render(ROOT)
     except (ValueError, FileNotFoundError):
         return "invalid parameters"
-    seeds = f"seed{'s' * (len(params.train.seeds) > 1)} {', '.join(map(str, params.train.seeds))}"
+    seeds = f"seed{'s' * (len(params.seeds) > 1)} {', '.join(map(str, params.seeds))}"
     changes = "".join(
         f", {name}={value}" for name, value in asked.changes().items() if name != USUAL["seeds"]
     )

@@ -16,26 +16,22 @@ from scmrepo.exceptions import SCMError
 
 from convs2s.base.files import read_lines
 from convs2s.config.load import flatten_values, parse_yaml
+from convs2s.config.params import Params
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.decode.translations import Attention, read_attention
 from convs2s.model.description import digest_of_file
 from convs2s.score.identity import SetIdentity
 from convs2s.text.words.tokenization import Tokenizer
 from pipelines.report.scores import find, read_json
-from pipelines.stages.snapshot import find_changed
 
-SNAPSHOT = "data/snapshot/params.yaml"  # the values that a run has used
+LOCK = "dvc.lock"
+SPLITS = ("train", "valid", "development", "test")
 FILES = (
     "data/evaluation", "data/raw/test", "data/filtered/report.json", "data/filtered/rules.csv",
     "data/filtered/lengths.csv", "data/filtered/removed.json",
 )  # fmt: skip
 OF_SEED = ("trained/{}/metrics.json", "trained/{}/curves", "translations/{}/attention.npz", "replaced/{}")
 WEIGHTS = "data/trained/{}/model/weights.safetensors"
-MACHINES = {
-    *("train.rendezvous", "train.restarts", "train.checkpoints"),
-    *("train.checkpoint_updates", "train.checkpoint_minutes"),
-}
-"""Parameters that say how machines meet and what they save, and change no result."""
 
 
 @dataclass(frozen=True)
@@ -59,14 +55,22 @@ class Run:
 
     @cached_property
     def sections(self) -> dict[str, Any]:
-        """The values of params.yaml that the run has used."""
-        found: dict[str, Any] = parse_yaml(find(self.folder / SNAPSHOT).read_text(encoding="utf-8"), SNAPSHOT)
-        return found
+        """The values of params.yaml that the run has used, as DVC has recorded them in dvc.lock."""
+        stages = parse_yaml(find(self.folder / LOCK).read_text(encoding="utf-8"), LOCK)["stages"]
+        recorded = {name: stage.get("params", {}).get("params.yaml", {}) for name, stage in stages.items()}
+        items = {"all", *SPLITS, *map(str, recorded["evaluate"]["seeds"])}
+        found: dict[str, Any] = {name: {} for name in Params.model_fields}
+        for name, values in recorded.items():
+            if name.rpartition("@")[2] in {name, *items}:  # others are of seeds that are no longer used
+                for key, value in values.items():
+                    section, _, rest = key.partition(".")
+                    found[section] = found[section] | {rest: value} if rest else value
+        return {name: values for name, values in found.items() if values != {}}
 
     @property
     def params(self) -> dict[str, Any]:
-        """The same by dotted name, without those that change no result."""
-        return {name: value for name, value in flatten_values(self.sections).items() if name not in MACHINES}
+        """The same by dotted name."""
+        return flatten_values(self.sections)
 
     @property
     def title(self) -> str:
@@ -75,7 +79,7 @@ class Run:
 
     @property
     def seeds(self) -> list[str]:
-        return [str(seed) for seed in self.sections["train"]["seeds"]]
+        return [str(seed) for seed in self.sections["seeds"]]
 
     @property
     def test_set(self) -> str:
@@ -98,7 +102,7 @@ class Run:
         names = ("raw/test/source", "raw/test/target", f"replaced/{member}/{text}")
         sources, references, hypotheses = (list(read_lines(find(data / f"{one}.txt"))) for one in names)
         params = TypeAdapter(TokenizeParams).validate_python(self.sections["tokenize"])
-        tokenizer = Tokenizer(self.sections["download"]["target_language"], params)
+        tokenizer = Tokenizer(self.sections["languages"][1], params)
         attention = read_attention(find(data / f"translations/{seed}/attention.npz"))
         return Translations(
             sources, [tokenizer.reference(line) for line in references], hypotheses, attention
@@ -133,9 +137,7 @@ def describe_staleness(folder: Path) -> str:
         return ""
     try:
         with Repo(str(folder)) as repo:
-            found = {name.rpartition(":")[2] for name in repo.status()}  # after another dvc.yaml's path
-        # The stage snapshot runs every time.
-        stale = sorted(found - {"snapshot"} | find_changed((folder / SNAPSHOT).parent, folder))
+            stale = sorted(name.rpartition(":")[2] for name in repo.status())  # after another dvc.yaml's path
     except (DvcException, ValueError) as error:
         return f"Whether these results are up to date is unknown: dvc status failed: {error}"
     if not stale:
@@ -156,14 +158,14 @@ def open_revision(name: str, root: Path, folder: Path) -> Run:
             f"{name}: found neither a folder nor a revision ({error}). Expected a folder with params.yaml "
             "and data/, a git revision, or an experiment that dvc exp list shows."
         ) from error
-    if not files.exists("dvc.lock"):
+    if not files.exists(LOCK):
         raise ValueError(
             f"{name}: this revision has no dvc.lock, so it has no results. Expected a commit that has "
             "one: after make repro, git add dvc.lock params.yaml && git commit."
         )
     try:
-        run = Run(name, folder, {}, describe_mixture(files))
-        fetch(files, [SNAPSHOT, *FILES], folder)
+        run = Run(name, folder, {})
+        fetch(files, [LOCK, *FILES], folder)
         for seed in run.seeds:
             weights = folder / WEIGHTS.format(seed)
             fetch(files, [*(f"data/{path.format(seed)}" for path in OF_SEED), WEIGHTS.format(seed)], folder)
@@ -177,23 +179,6 @@ def open_revision(name: str, root: Path, folder: Path) -> Run:
             "it, get them: dvc pull --all-commits, or dvc exp pull. Otherwise, run it again."
         ) from error
     return run
-
-
-def describe_mixture(files: DVCFileSystem) -> str:
-    """Return a sentence on stages of a revision that did not run with its snapshot; empty if all did."""
-    stages = parse_yaml(files.read_text("dvc.lock"), "dvc.lock")["stages"]
-    mixed = sorted(
-        name
-        for name, stage in stages.items()
-        for one in stage.get("deps", [])
-        if one["path"].startswith(f"{Path(SNAPSHOT).parent}/")
-        and files.info(one["path"])["md5"] != one["md5"]
-    )
-    if not mixed:
-        return ""
-    return (
-        f"This revision was saved before its run had ended. Its values are not those of {', '.join(mixed)}."
-    )
 
 
 def fetch(files: DVCFileSystem, paths: Iterable[str], folder: Path) -> None:

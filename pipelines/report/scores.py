@@ -5,7 +5,7 @@ import json
 import re
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from convs2s.base.files import read_lines
 from convs2s.base.messages import visible
 from convs2s.score.identity import SetIdentity
 from convs2s.score.tables import DIGITS
-from pipelines.preset import list_differences
 
 WIDTH = 100  # columns
 TITLES = {
@@ -81,20 +80,7 @@ def report(data: Path, experiment: str = "") -> str:
     seeds = [member for member in scores["member"].unique() if member.isdigit()]
     restore = f"dvc exp apply {experiment} && " if experiment else ""
     use = f"To use a model: {restore}.venv/bin/convs2s translate --model {data}/models/{seeds[0]}"
-    return "\n\n".join([*texts, *describe_edits(data), f"{use}\nOther outputs: docs/tutorial.md"]) + "\n"
-
-
-def describe_edits(data: Path) -> Iterator[str]:
-    """Yield a warning if params.yaml was edited after the run had begun."""
-    used, now = data / "snapshot" / "params.yaml", data.parent / "params.yaml"
-    if used.is_file() and now.is_file():
-        texts = (path.read_text(encoding="utf-8", errors="replace") for path in (used, now))
-        if changed := list_differences(*texts):
-            lines = "\n  ".join(changed)
-            yield (
-                "params.yaml was edited after this run had begun. The results above are of the old "
-                f"values:\n  {lines}\nFor the new ones, run the same command again."
-            )
+    return "\n\n".join([*texts, f"{use}\nOther outputs: docs/tutorial.md"]) + "\n"
 
 
 def score_table(scores: pd.DataFrame) -> pd.DataFrame:

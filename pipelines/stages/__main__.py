@@ -1,20 +1,13 @@
 """Run one stage: `python -m pipelines.stages STAGE --NAME VALUE ...`, as dvc.yaml does.
 
 A stage is a module of this package with a function `run`. Its annotations say where each argument comes from:
-a section of params.yaml by its class, a single value by its alias in `values`, and everything else (paths, a
-seed, a split) from the command line, by name. So a path that dvc.yaml misspells or omits is an error.
-
-An argument can contain the seed: `--seed 1 --out data/trained/{seed}`. dvc.yaml uses this because a seed that
-DVC itself inserted into a path would reach the shell unchecked.
-
-With `--snapshot FILE`, values come from params.yaml next to it, and the stage fails if its code is another or
-its inputs change (`pipelines.stages._inputs`); otherwise, values come from params.yaml as it is.
+a section of params.yaml by its class, and everything else (paths, a seed, a split) from the command line, by
+name. So a path that dvc.yaml misspells or omits is an error.
 """
 
 import argparse
 import contextlib
 import importlib
-import operator
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -24,11 +17,13 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from convs2s.base.messages import TRAINING_MEMORY, report_errors
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
-from pipelines.stages._inputs import guard
+from convs2s.config.section import Languages, Seeds, given
+from pipelines.stages._guard import unchanged
 from pipelines.stages._lifetime import MARK, live_with_dvc
 
-SECTIONS = {field.annotation: name for name, field in Params.model_fields.items()}
-"""Name of each section of params.yaml, by its class."""
+SECTIONS = {Params.model_fields[name].annotation: name for name in Params.model_fields}
+SECTIONS |= {Languages: "languages", Seeds: "seeds"}
+"""Name of each section of params.yaml, by the annotation of an argument."""
 
 SEARCH = "Lower translate.batch_sentences or translate.beam_size in params.yaml."
 IF_MEMORY_RUNS_OUT = {"train": TRAINING_MEMORY, "translate": SEARCH, "tune": SEARCH}
@@ -37,10 +32,9 @@ INTERRUPTED = (
 )
 
 
-def stages() -> dict[str, Path]:
-    """Return the modules of this package that are stages, by name."""
-    folder = Path(__file__).parent
-    return {path.stem: path for path in sorted(folder.glob("[!_]*.py")) if path.stem != "values"}
+def stages() -> list[str]:
+    """Return the names of the modules of this package that are stages."""
+    return sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
 
 
 def load(name: str) -> Callable[..., None]:
@@ -49,63 +43,41 @@ def load(name: str) -> Callable[..., None]:
     return run
 
 
-def keys(annotation: Any) -> tuple[str, ...]:
-    """Return the keys of params.yaml that fill an argument; none if it comes from the command line."""
-    if annotation in SECTIONS:
-        return (SECTIONS[annotation],)
-    return tuple(key for key in getattr(annotation, "__metadata__", ()) if isinstance(key, str))
-
-
 def annotations(run: Callable[..., None]) -> dict[str, Any]:
     """Return the annotation of each argument of a stage's `run`."""
-    hints = get_type_hints(run, include_extras=True)
-    return {name: hint for name, hint in hints.items() if name != "return"}
+    return {name: hint for name, hint in get_type_hints(run).items() if name != "return"}
 
 
-def parse(name: str, expected: Mapping[str, Any], arguments: Sequence[str]) -> dict[str, Any]:
-    """Parse `--NAME VALUE` for each argument that does not come from params.yaml; all are required.
-
-    All stages accept `--snapshot`, and `--seed`, whose value replaces {seed} in other arguments.
-    """
+def parse(name: str, hints: Mapping[str, Any], arguments: Sequence[str]) -> dict[str, Any]:
+    """Parse `--NAME VALUE` for each argument that is no section of params.yaml; all are required."""
     parser = argparse.ArgumentParser(prog=f"python -m pipelines.stages {name}", allow_abbrev=False)
-    for argument, annotation in expected.items():
-        choices = get_args(annotation) if get_origin(annotation) is Literal else None
-        kind = str if choices else annotation
-        parser.add_argument(f"--{argument}", required=True, type=kind, choices=choices)
-    for argument, kind in (("snapshot", Path), ("seed", int)):
-        if argument not in expected:
-            parser.add_argument(f"--{argument}", type=kind)
-    seed = value_of("--seed", arguments)
-    return vars(parser.parse_args([word.replace("{seed}", seed or "{seed}") for word in arguments]))
-
-
-def value_of(name: str, arguments: Sequence[str]) -> str | None:
-    """Return the value of an argument in `--NAME VALUE ...`; None if it is not there."""
-    return dict(zip(arguments[::2], arguments[1::2], strict=False)).get(name)
+    for argument, hint in hints.items():
+        if hint not in SECTIONS:
+            choices = get_args(hint) if get_origin(hint) is Literal else None
+            kind = str if choices else hint
+            parser.add_argument(f"--{argument}", required=True, type=kind, choices=choices)
+    return vars(parser.parse_args(arguments))
 
 
 def start(name: str, arguments: Sequence[str]) -> None:
-    """Run a stage with these arguments and the values of its snapshot, or of params.yaml if it has none.
+    """Run a stage with these arguments and the values of params.yaml.
 
     Invalid values are an error even for stages that use none of them: it is best found in the first stage.
     A stage may have a function `finish`, which is called if DVC will record its result.
     """
-    item, snapshot = os.environ.get(MARK), value_of("--snapshot", arguments)
-    inputs = guard(name, item, Path(snapshot)) if snapshot else contextlib.nullcontext(load_params())
-    with inputs as params:
+    item = os.environ.get(MARK)
+    with unchanged(item) if item else contextlib.nullcontext(load_params()) as params:
+        if given(params.train.start_from) or given(params.augment.models):
+            from convs2s.package.start import check_models  # noqa: PLC0415  # takes a second
+
+            check_models(params)
         run = load(name)  # only now, as changes of its code are noticed
         hints = annotations(run)
-        values = parse(name, {a: hint for a, hint in hints.items() if not keys(hint)}, arguments)
-        # For several keys, attrgetter returns a tuple.
-        run(
-            **{
-                a: operator.attrgetter(*of)(params) if (of := keys(h)) else values[a]
-                for a, h in hints.items()
-            }
-        )
+        values = parse(name, hints, arguments)
+        run(**values, **{a: getattr(params, SECTIONS[hint]) for a, hint in hints.items() if hint in SECTIONS})
     finish = getattr(sys.modules[f"pipelines.stages.{name}"], "finish", None)
     if item and finish:
-        finish(**{a: values[a] for a in annotations(finish)})
+        finish(**{argument: values[argument] for argument in annotations(finish)})
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -4,24 +4,24 @@ from pathlib import Path
 
 from convs2s.base.files import temporary_folder
 from convs2s.config.align import AlignParams
+from convs2s.config.replace import ReplaceParams
 from convs2s.text.alignment.backends import BACKENDS
 from convs2s.text.alignment.dictionary import write_dictionary
 from convs2s.text.alignment.link_counting import build_dictionary
 from convs2s.text.alignment.word_ids import number_words
-from pipelines.stages.values import Replacement
 
 
-def run(params: AlignParams, replaces: Replacement, source: Path, target: Path, out: Path) -> None:
+def run(align: AlignParams, replace: ReplaceParams, source: Path, target: Path, out: Path) -> None:
     """Read two files of words, parallel by line; write out/dictionary.tsv.
 
-    It is empty if nothing reads it, because unknown words are not replaced, or if `params.backend` is none.
+    It is empty if nothing reads it, because unknown words are not replaced, or if `align.backend` is none.
     """
     out.mkdir(parents=True, exist_ok=True)
-    if not replaces or params.backend == "none":
+    if not replace.enabled or align.backend == "none":
         write_dictionary(out / "dictionary.tsv", [])
         return
     with temporary_folder(out.parent) as work:
         folder = Path(work)
         corpus, words = number_words(source, target, folder)
-        links = BACKENDS[params.backend](corpus, params.iterations, folder)
+        links = BACKENDS[align.backend](corpus, align.iterations, folder)
         write_dictionary(out / "dictionary.tsv", build_dictionary(corpus, words, links, folder))

@@ -2,27 +2,29 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
 
 from convs2s.base.files import read_lines, write_folder
+from convs2s.config.section import given
+from convs2s.package.start import list_models, list_texts
 
 
 def run(
-    models: Annotated[list[str], "augment.models"],
-    text: Annotated[list[str], "augment.text"],
+    models: Path,
+    text: Path,
     raw: Path,
     out: Path,
 ) -> None:
     """Write out/{source,target}.txt, empty without models.
 
     Args:
-        text: files of target sentences, which the models translate to the source; if there are none, they
-            translate raw/source.txt to the target.
+        models: a model folder, or a folder of several, which translate as an ensemble; or data/none.
+        text: a file, or a folder of files, of target sentences, which the models translate to the source;
+            with data/none, they translate raw/source.txt to the target.
 
     Raises:
         ValueError: if there is nothing to translate, or a line is not UTF-8; before anything is translated.
     """
-    if not models:
+    if not given(str(models)):
         write_folder(out, [])
         return
     # These imports take seconds.
@@ -32,7 +34,8 @@ def run(
     from convs2s.package.augmentation import has_text, translate_lines  # noqa: PLC0415
     from convs2s.package.translator import load  # noqa: PLC0415
 
-    files = [Path(name) for name in text] or [raw / "source.txt"]
+    back = given(str(text))
+    files = list_texts(back) if back else [raw / "source.txt"]
 
     def lines() -> Iterator[str]:
         return (line for path in files for line in read_lines(path))
@@ -40,6 +43,6 @@ def run(
     total = sum(map(has_text, lines()))  # reads all of it: a fault at its end is an error now, not in hours
     if total == 0:
         raise ValueError(f"{', '.join(map(str, files))}: expected sentences to translate, found none.")
-    translator = load(models, processes=1 if torch.cuda.is_available() else cores())
+    translator = load(list_models(models), processes=1 if torch.cuda.is_available() else cores())
     pairs = translate_lines(translator, lines(), total)
-    write_folder(out, ((found, given) for given, found in pairs) if text else pairs)
+    write_folder(out, ((found, sentence) for sentence, found in pairs) if back else pairs)

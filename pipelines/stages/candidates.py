@@ -4,6 +4,7 @@ from pathlib import Path
 
 from convs2s.base.files import SIDES, temporary_folder
 from convs2s.config.align import AlignParams
+from convs2s.config.candidates import CandidatesParams
 from convs2s.ids.candidates import NO_CANDIDATES, write_candidates
 from convs2s.ids.encoded import EncodedCorpus
 from convs2s.text.alignment.backends import BACKENDS
@@ -11,19 +12,20 @@ from convs2s.text.alignment.link_counting import build_candidates
 from convs2s.text.alignment.word_ids import copy_ids
 
 
-def run(params: AlignParams, encoded: Path, out: Path) -> None:
+def run(align: AlignParams, candidates: CandidatesParams, encoded: Path, out: Path) -> None:
     """Align the two sides of a folder of encoded pairs; write out/candidates.npz.
 
-    Without `align.candidates` the file is empty and does not depend on the corpus, so training without
+    Without `candidates.per_source` the file is empty and does not depend on the corpus, so training without
     selection never reruns because of it.
     """
     out.mkdir(parents=True, exist_ok=True)
-    if params.candidates is None:
+    if candidates.per_source is None:
         write_candidates(out / "candidates.npz", NO_CANDIDATES)
         return
     source, target = (EncodedCorpus.open(encoded, side) for side in SIDES)
     with temporary_folder(out.parent) as work:
         folder = Path(work)
         corpus = copy_ids(source, target, folder)
-        links = BACKENDS[params.backend](corpus, params.iterations, folder)
-        write_candidates(out / "candidates.npz", build_candidates(corpus, links, params.candidates, folder))
+        links = BACKENDS[align.backend](corpus, align.iterations, folder)
+        found = build_candidates(corpus, links, candidates.per_source, folder)
+        write_candidates(out / "candidates.npz", found)

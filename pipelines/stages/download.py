@@ -9,8 +9,12 @@ from convs2s.config.download import (
     PairFiles,
     SacrebleuSource,
     Source,
+    SplitParams,
+    TestSplitParams,
+    TrainSplitParams,
     UrlSource,
 )
+from convs2s.config.section import Languages
 from convs2s.text.sources.mtdata_sets import mtdata_parts
 from convs2s.text.sources.pair_files import Part, file_part
 from convs2s.text.sources.remote import Remote, remote_part
@@ -18,22 +22,22 @@ from convs2s.text.sources.sacrebleu_sets import sacrebleu_part
 from convs2s.text.sources.split import Split, write_split
 
 
-def run(params: DownloadParams, split: Split, downloads: Path, out: Path) -> None:
+def run(download: DownloadParams, languages: Languages, split: Split, downloads: Path, out: Path) -> None:
     """Write the sources of a split to out/{source,target}.txt, one after the other.
 
     Also writes provenance.json (the origin of the pairs), and for the test split any additional references as
     target.2.txt and so on. Network downloads are kept in `downloads`, which is safe to delete.
     """
-    opened = [open_parts(source, params, split, downloads) for source in getattr(params, split)]
-    references = [Path(params.folder) / name for name in params.references] if split == "test" else []
-    sample = params.train_pairs if split == "train" else None
-    write_split([part for parts in opened for part in parts], out, references, sample)
+    given: SplitParams = getattr(download, split)
+    local = Path(download.folder)
+    parts = [part for one in given.sources for part in open_parts(one, languages, local, downloads)]
+    references = given.references if isinstance(given, TestSplitParams) else None
+    sample = given.pairs if isinstance(given, TrainSplitParams) else None
+    write_split(parts, out, [local / name for name in references or ()], sample)
 
 
-def open_parts(source: Source, params: DownloadParams, split: Split, downloads: Path) -> list[Part]:
+def open_parts(source: Source, languages: Languages, local: Path, downloads: Path) -> list[Part]:
     """Return the parts of a source in params.yaml, fetching them if necessary."""
-    languages = (params.source_language, params.target_language)
-    local = Path(params.folder)
     match source:
         case FilesSource():
             return [file_part([local / name for name in names(source)], source.columns)]

@@ -12,6 +12,8 @@ from convs2s.base.files import (
     write_lines,
 )
 from convs2s.config.evaluate import EvaluateParams
+from convs2s.config.replace import ReplaceParams
+from convs2s.config.section import Languages, Seeds
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.decode.translations import Attention, read_attention
 from convs2s.score.evaluation import (
@@ -26,7 +28,6 @@ from convs2s.score.identity import identify
 from convs2s.score.pictures import draw_attention, draw_scores, easy_to_read
 from convs2s.score.tables import join_cells, spread
 from convs2s.text.words.tokenization import Tokenizer
-from pipelines.stages.values import Languages, Replacement, Seeds
 
 
 def run(
@@ -34,7 +35,7 @@ def run(
     tokenize: TokenizeParams,
     languages: Languages,
     seeds: Seeds,
-    replacement: Replacement,
+    replace: ReplaceParams,
     replaced: Path,
     translations: Path,
     test: Path,
@@ -45,9 +46,9 @@ def run(
     Writes to `out` metrics.json, signatures.json, scores.csv, by_length.csv, examples.tsv, pictures/, and
     test_set.json: the test set's name, number of lines and hash. ROUGE takes all references; BLEU and chrF
     take the first. All scores except tokenized BLEU are computed on detokenized text.
-    With `replacement`, the stage replace wrote replaced.txt as well as plain.txt: the main scores then have
-    unknown words replaced, and scores without replacement are reported separately. `languages` are the source
-    and target language. Heat maps show the attention of the first seed, from `translations`/SEED.
+    With `replace.enabled`, the stage replace wrote replaced.txt as well as plain.txt: the main scores then
+    have unknown words replaced, and scores without replacement are reported separately. `languages` are the
+    source and target language. Heat maps show the attention of the first seed, from `translations`/SEED.
 
     Raises:
         FileNotFoundError: if a translation is missing.
@@ -56,7 +57,7 @@ def run(
     """
     references = read_references(test, tokenize, languages)
     members = [str(seed) for seed in seeds] + ["ensemble"] * len(params.ensembles)
-    texts = ["plain", "replaced"] if replacement else ["plain"]
+    texts = ["plain", "replaced"] if replace.enabled else ["plain"]
     found = [read_text(replaced, member, text, test, references) for text in texts for member in members]
     evaluation = evaluate(found, references, params.rouge)
     write_evaluation(evaluation, out)

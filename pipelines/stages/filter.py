@@ -4,11 +4,12 @@ import sys
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
 
 from convs2s.base.files import atomic_path, read_folder, write_json
 from convs2s.base.parallel import with_progress
+from convs2s.config.augment import AugmentParams
 from convs2s.config.filter import FilterParams
+from convs2s.config.section import Languages
 from convs2s.text.corpus.filter import (
     Pair,
     PairFilter,
@@ -19,14 +20,12 @@ from convs2s.text.corpus.filter import (
 )
 from convs2s.text.corpus.mistakes import find_mistakes, require_new
 from convs2s.text.languages import find_faults
-from pipelines.stages.values import Languages
 
 
 def run(
     params: FilterParams,
+    augment: AugmentParams,
     languages: Languages,
-    keep: Annotated[bool, "augment.keep"],
-    tag: Annotated[str | None, "augment.tag"],
     raw: Path,
     train: Path,
     augmented: Path,
@@ -35,8 +34,8 @@ def run(
 ) -> None:
     """Read train/ and valid/; write the pairs kept to out/{train,valid}, and a report on those removed.
 
-    The training pairs are those of train/, if `keep`, then those of augmented/. Of the latter, the source
-    gets `tag` as its first word, which the rules do not count.
+    The training pairs are those of train/, if `augment.keep`, then those of augmented/. Of the latter, the
+    source gets `augment.tag` as its first word, which the rules do not count.
 
     Counts are in out/report.json, out/rules.csv and out/lengths.csv; a few of the pairs that each rule
     removed are in out/removed.json. Validation pairs are every `valid_every`-th kept pair, or, if that is
@@ -54,19 +53,19 @@ def run(
     for warning in found["warnings"]:
         print(f"filter: warning: {warning}", file=sys.stderr)
     require_new(found["overlap"], params.max_overlap)
-    folders = [train, augmented] if keep else [augmented]
+    folders = [train, augmented] if augment.keep else [augmented]
     repeated = repeats(chain(*map(read_folder, folders))) if params.drop_repeats else None
     in_characters = params.max_ratio is not None and params.ratio_of == "characters"
     usual = characters_per_character(chain(*map(read_folder, folders))) if in_characters else None
     rules = PairFilter(params.max_words, params.max_ratio, params.drop_empty, repeated, usual)
 
     def kept() -> Iterator[Pair]:
-        if keep:
+        if augment.keep:
             yield from rules.keep(read_folder(train))
         others = rules.kept
         for source, target in rules.keep(read_folder(augmented)):
             found["translated"] = rules.kept - others
-            yield f"{tag} {source}" if tag else source, target
+            yield f"{augment.tag} {source}" if augment.tag else source, target
 
     with atomic_path(out) as temporary:
         temporary.mkdir()

@@ -1,22 +1,21 @@
 """Stage package@SEED: a trained model and everything it needs to translate text -> a folder for users."""
 
 from pathlib import Path
-from typing import Annotated
 
 from convs2s.base.files import read_json, read_lines
 from convs2s.config.package import PackageParams
 from convs2s.config.replace import ReplaceParams
+from convs2s.config.section import Languages
 from convs2s.config.tokenize import TokenizeParams
+from convs2s.config.train import TrainParams
 from convs2s.config.translate import TranslateSection
-from convs2s.decode.length_normalization import fix_alpha
+from convs2s.decode.length_normalization import read_alpha, with_alpha
 from convs2s.package.facts import Facts
 from convs2s.package.folder import Settings, write_package
 from convs2s.package.model_card import describe_model, model_card
 from convs2s.score.identity import SetIdentity
 from convs2s.text.corpus.mistakes import describe_mistakes
 from convs2s.text.vocabulary.codec import read_kind
-from pipelines.stages._params import TRAINING
-from pipelines.stages.values import Languages
 
 
 def run(
@@ -25,7 +24,7 @@ def run(
     translate: TranslateSection,
     replace: ReplaceParams,
     languages: Languages,
-    training: Annotated[tuple[object, ...], *TRAINING],
+    train: TrainParams,
     model: Path,
     vocabulary: Path,
     truecasers: Path,
@@ -43,7 +42,7 @@ def run(
     The model card takes this seed's scores from metrics.json, signatures.json and test_set.json in
     `evaluation`, sentences to try from examples.tsv there, the precision of the training from `metrics`, its
     metrics.json, and size and mistakes of the training data from
-    `filtering`, report.json of the stage filter. `tuned` has the alpha for `translate.alpha: tuned`.
+    `filtering`, report.json of the stage filter. `tuned` is alpha.json of the stage tune.
     """
     report, kind = read_json(filtering), read_kind(vocabulary / "segmentation.json")
     kept, precision = report["train"], read_json(metrics)["precision"]
@@ -57,13 +56,13 @@ def run(
         describe_mistakes(report),
         describe_model(model, kind) | {"products in training": precision},
         seed,
-        dict(zip(TRAINING, training, strict=True)),
+        {f"train.{key}": value for key, value in train.model_dump(mode="json").items()},
         read_json(evaluation / "metrics.json")["seeds"][str(seed)],
         read_json(evaluation / "signatures.json"),
         str(SetIdentity.read(evaluation / "test_set.json")),
         read_examples(evaluation / "examples.tsv"),
     )
-    settings = Settings(languages, tokenize, fix_alpha(translate, tuned), replace.enabled)
+    settings = Settings(languages, tokenize, with_alpha(translate, read_alpha(tuned)), replace.enabled)
     dictionary, table = alignment / "dictionary.tsv", candidates / "candidates.npz"
     write_package(out, model, vocabulary, dictionary, table, settings, model_card(facts), truecasers, facts)
 

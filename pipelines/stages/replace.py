@@ -4,12 +4,12 @@ from pathlib import Path
 
 from convs2s.base.files import atomic_path
 from convs2s.config.replace import ReplaceParams
+from convs2s.config.section import Languages
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.decode.translations import read_hypotheses, write_text
 from convs2s.decode.unknown_replacement import replace_unknowns, write_replacements
 from convs2s.text.alignment.dictionary import read_dictionary
 from convs2s.text.words.tokenization import Tokenizer
-from pipelines.stages.values import Languages
 
 
 def run(

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from convs2s.base.files import read_folder, write_folder
+from convs2s.config.section import Languages
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.text.words.pairs import tokenize_pairs
-from pipelines.stages.values import Languages
 
 
 def run(params: TokenizeParams, languages: Languages, truecasers: Path, raw: Path, out: Path) -> None:

@@ -2,18 +2,21 @@
 
 from pathlib import Path
 
-from convs2s.base.files import read_lines
+from convs2s.config.load import load_params
 from convs2s.config.model import ModelParams
+from convs2s.config.run import RunSection
 from convs2s.config.train import TrainParams
+from convs2s.model.description import digest_of_file
 from convs2s.train.run import train_model
 from convs2s.train.work_folder import remove_ended
+from pipelines.stages._guard import declared
 
 
 def run(
     model: ModelParams,
     train: TrainParams,
+    run: RunSection,
     seed: int,
-    snapshot: Path,
     encoded: Path,
     vocabulary: Path,
     candidates: Path,
@@ -23,11 +26,11 @@ def run(
     """Train; with several workers, this process starts them and waits.
 
     Checkpoints live in `work`, which survives an interruption; `out` gets model/, metrics.json and curves/. A
-    checkpoint is of use only to the code that wrote it, which `snapshot` names.
+    checkpoint is of use only to the code that wrote it, which dvc.yaml declares.
     """
-    lines = [line.split(" ", 2) for line in read_lines(snapshot)]
-    digests = {name: digest for kind, digest, name in lines if kind != "param"}
-    train_model(model, train, seed, encoded, vocabulary, candidates, work, out, code=digests)
+    _, files = declared(f"train@{seed}", load_params().model_dump())
+    code = {str(path): digest_of_file(path) for path in files if path.suffix == ".py"}
+    train_model(model, train, run, seed, encoded, vocabulary, candidates, work, out, code=code)
 
 
 def finish(work: Path) -> None:

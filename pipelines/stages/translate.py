@@ -4,13 +4,13 @@ import sys
 from pathlib import Path
 
 from convs2s.base.files import read_lines
+from convs2s.config.section import Languages, Seeds
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateSection
-from convs2s.decode.length_normalization import fix_alpha
+from convs2s.decode.length_normalization import read_alpha, with_alpha
 from convs2s.decode.load_words import load_words, models_of, translate_corpus
 from convs2s.decode.translations import write_translations
 from convs2s.text.words.tokenization import load_tokenizer
-from pipelines.stages.values import Languages, Seeds
 
 
 def run(
@@ -29,14 +29,14 @@ def run(
 ) -> None:
     """Translate test/source.txt; write out/hypotheses.jsonl, one line per sentence, and out/attention.npz.
 
-    `member` is a seed, or `ensemble` for the models trained/SEED/model of all seeds together. `tuned` has
-    the alpha for `translate.alpha: tuned`. With vocabulary selection, the mean number of target words per
+    `member` is a seed, or `ensemble` for the models trained/SEED/model of all seeds together. `tuned` is
+    alpha.json of the stage tune. With vocabulary selection, the mean number of target words per
     batch goes to stderr.
     """
     tokenizer = load_tokenizer(languages[0], tokenize, truecasers / "source.tsv")
     sentences = [tokenizer.words(line) for line in read_lines(test / "source.txt")]
     models, table = models_of(member, seeds, trained), candidates / "candidates.npz"
-    translator = load_words(models, vocabulary, table, fix_alpha(params, tuned))
+    translator = load_words(models, vocabulary, table, with_alpha(params, read_alpha(tuned)))
     print(translator.precision, file=sys.stderr)
     write_translations(sentences, translate_corpus(translator, sentences, keep_attention=True), out)
     if translator.selection is not None:

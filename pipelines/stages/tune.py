@@ -6,10 +6,10 @@ from pathlib import Path
 import pandas as pd
 
 from convs2s.base.files import atomic_path, read_folder, write_json
+from convs2s.config.section import Seeds
 from convs2s.config.translate import TranslateSection
 from convs2s.config.tune import TuneParams
 from convs2s.decode.length_normalization import NEUTRAL, best_alpha, best_hypothesis, with_alpha
-from pipelines.stages.values import Seeds
 
 COLUMNS = ["alpha", "bleu", "length_ratio"]
 
@@ -26,14 +26,16 @@ def run(
     development: Path,
     out: Path,
 ) -> None:
-    """Write out/alphas.csv, the scores of each alpha on the pairs of `development`; out/alpha.json, the best.
+    """Write out/alpha.json, with translate.alpha; if that is `tuned`, with the alpha of the best BLEU.
+
+    Then out/alphas.csv has the scores of each alpha on the pairs of `development`.
 
     If `development` has no pairs, those of `valid` are used. `member` is a seed, or `ensemble` for the models
     trained/SEED/model of all seeds together. Scores are BLEU of tokenized text, without unknown-word
-    replacement. If translate.alpha is a number, nothing is searched, and the files hold no alpha.
+    replacement. If translate.alpha is a number, nothing is searched, and alphas.csv has no rows.
     """
     if translate.alpha != "tuned":
-        write(pd.DataFrame(columns=COLUMNS), {}, out)
+        write(pd.DataFrame(columns=COLUMNS), {"alpha": translate.alpha}, out)
         return
     # This imports PyTorch, which takes seconds.
     from convs2s.decode.load_words import load_words, models_of, translate_corpus  # noqa: PLC0415

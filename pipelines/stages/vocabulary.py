@@ -3,19 +3,19 @@
 from pathlib import Path
 
 from convs2s.base.files import atomic_path, read_folder
+from convs2s.config.section import given
 from convs2s.config.vocabulary import VocabularyParams
 from convs2s.text.vocabulary.codec import copy_codecs
 from convs2s.text.vocabulary.learning import count_words, write_codecs
-from pipelines.stages.values import StartFrom
 
 
-def run(params: VocabularyParams, start_from: StartFrom, train: Path, out: Path) -> None:
+def run(params: VocabularyParams, start: Path, train: Path, out: Path) -> None:
     """Read train/{source,target}.txt; write out/{source,target}.{tsv,model} and out/segmentation.json.
 
-    A training that starts from a model takes its vocabularies.
+    A training that starts from a model, `start`, takes its vocabularies.
     """
-    if start_from is not None:
-        copy_codecs(Path(start_from), out)
+    if given(str(start)):
+        copy_codecs(start, out)
         return
     counts = count_words(read_folder(train))
     with atomic_path(out) as temporary:

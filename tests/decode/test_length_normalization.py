@@ -13,7 +13,8 @@ from convs2s.decode.length_normalization import (
     best_alpha,
     best_hypothesis,
     final_score,
-    fix_alpha,
+    read_alpha,
+    with_alpha,
 )
 from convs2s.decode.translations import Hypothesis
 from convs2s.ids.vocabulary import EOS
@@ -78,24 +79,18 @@ def test_the_best_alpha_is_the_nearest_to_one_of_equals(scores: dict[float, floa
     assert best_alpha(scores) == wanted
 
 
-SECTION = TranslateSection.model_validate(TRANSLATE.model_dump())
+def test_the_alpha_of_a_file_replaces_that_of_params_yaml(tmp_path: Path) -> None:
+    """The other values do not change."""
+    write_json(tmp_path / "alpha.json", {"alpha": 0.7, "development_bleu": 12.3})
+    section = TranslateSection.model_validate({**TRANSLATE.model_dump(), "alpha": "tuned"})
+    found = with_alpha(section, read_alpha(tmp_path / "alpha.json"))
+    assert found == TRANSLATE.model_copy(update={"alpha": 0.7})
 
 
-def test_alpha_comes_from_the_params_or_from_the_file(tmp_path: Path) -> None:
-    """A number needs no file; the other values do not change."""
-    path = tmp_path / "alpha.json"
-    assert fix_alpha(SECTION, path) == TRANSLATE
-    write_json(path, {"alpha": 0.7, "development_bleu": 12.3})
-    tuned = fix_alpha(SECTION.model_copy(update={"alpha": "tuned"}), path)
-    assert tuned == TRANSLATE.model_copy(update={"alpha": 0.7})
-
-
-@pytest.mark.parametrize("content", ["{}\n", "[]\n", '{"alpha": -1}\n', "{\n"])
+@pytest.mark.parametrize("content", ["{}\n", "[]\n", '{"alpha": "tuned"}\n', "{\n"])
 def test_a_file_without_alpha_is_named(tmp_path: Path, content: str) -> None:
-    """The file was written when translate.alpha was a number, or it is damaged."""
+    """It is damaged."""
     path = tmp_path / "alpha.json"
     path.write_text(content, encoding="utf-8")
-    with pytest.raises(
-        ValueError, match=rf"is tuned: expected in {re.escape(str(path))} the alpha chosen by"
-    ):
-        fix_alpha(SECTION.model_copy(update={"alpha": "tuned"}), path)
+    with pytest.raises(ValueError, match=rf"^{re.escape(str(path))}: expected the alpha from the stage tune"):
+        read_alpha(path)

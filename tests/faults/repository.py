@@ -79,6 +79,7 @@ def make(folder: Path) -> Path:
         (folder / name).symlink_to(source / name)
     for name in ("dvc.yaml", ".dvcignore"):
         shutil.copy(ROOT / name, folder)
+    (folder / "data" / "none").mkdir(parents=True)
     params = toy_params(folder)
     with (folder / "params.yaml").open("w", encoding="utf-8") as stream:
         YAML(typ="safe").dump(params.model_dump(mode="json"), stream)

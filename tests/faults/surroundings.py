@@ -31,7 +31,7 @@ def no_folder_outside() -> None:
 def begin_anew(folder: Path) -> None:
     """Delete everything that has been computed; the user's files stay."""
     for path in [*(folder / "data").iterdir(), folder / ".dvc" / "cache", folder / ".dvc" / "tmp"]:
-        if path.name != "own":
+        if path.name not in {"own", "none"}:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     (folder / "dvc.lock").unlink()
 

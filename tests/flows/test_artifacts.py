@@ -39,11 +39,12 @@ def project(tmp_path: Path) -> Path:
     (folder / "convs2s").symlink_to(toy.ROOT / "convs2s")  # with its compiled loops, which take long to make
     for name in (".gitignore", ".dvcignore", "dvc.yaml", "prefect.yaml"):
         shutil.copy(toy.ROOT / name, folder / name)
-    (folder / "data" / "own").mkdir(parents=True)
-    shutil.copy(toy.ROOT / "data" / "own" / "README.md", folder / "data" / "own")
+    for name in ("own", "none"):
+        (folder / "data" / name).mkdir(parents=True)
+    (folder / "data" / "none" / ".gitkeep").touch()
     params = toy_params(folder / "data", "bpe").model_dump(mode="json")
     params["download"]["folder"] = "data/own"
-    params["train"]["seeds"], params["evaluate"]["ensembles"] = [1], []
+    params["seeds"], params["evaluate"]["ensembles"] = [1], []
     with (folder / "params.yaml").open("w") as stream:
         YAML().dump(params, stream)
     toy.run(folder, "git", "init", "--quiet")
@@ -63,7 +64,7 @@ def test_a_run_shows_its_summary_curves_scores_and_report(server: Server, projec
     run = server.run_flow(project)
     assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
     states = server.states(run)
-    executed = {states.pop(name) for name in ("snapshot", "evaluate", "package@1")}
+    executed = {states.pop(name) for name in ("evaluate", "package@1")}
     assert executed == {"Executed"} and set(states.values()) == {"Unchanged"}
     assert "Not shown in the UI" not in server.logs(run)
     shown = server.artifacts(run)
@@ -84,7 +85,7 @@ def test_a_run_shows_its_summary_curves_scores_and_report(server: Server, projec
     assert f"- [2-train-1-curves]({server.address.removesuffix('/api')}/v2/artifacts/artifact/" in text
     on_page = sorted(shown, key=lambda name: str(shown[name]["id"]), reverse=True)
     assert on_page == ["1-summary", "2-train-1-curves", "3-evaluate-scores", "4-report"]
-    assert toy.dvc(project, "status").split() == ["snapshot:", "always", "changed"]
+    assert toy.dvc(project, "status") == "Data and pipelines are up to date."
     page = project / "data" / "report.html"
     assert shown["4-report"]["data"] == f"[report.html]({page.as_uri()})"
     assert f"Report: {page.as_uri()}" in server.logs(run)

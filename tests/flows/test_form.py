@@ -66,7 +66,7 @@ def test_the_form_refuses_what_params_yaml_does(flow: Any, asked: dict[str, Any]
         "seeds": [1],
         "beam_size": 1,
         "dropout": 0.0,
-        "overrides": ["download.train.0.tsv=a", "model.attention=[]"],
+        "overrides": ["download.train.sources.0.tsv=a", "model.attention=[]"],
     }
     assert validate({"params": fine}, schema) == []
     assert len(validate({"params": fine | asked}, schema)) == 1
@@ -76,22 +76,22 @@ def test_fields_and_overrides_are_merged() -> None:
     """The flow needs all values under their names in params.yaml."""
     others = ["train.clip_norm=1e-1", "package.name=a b"]
     asked = ValueParams(seeds=[3, 1], ensembles=["all"], beam_size=7, overrides=others)  # type: ignore[arg-type]
-    values = {"train.seeds": [3, 1], "evaluate.ensembles": ["all"], "translate.beam_size": 7}
+    values = {"seeds": [3, 1], "evaluate.ensembles": ["all"], "translate.beam_size": 7}
     values |= {"train.clip_norm": 0.1, "package.name": "a b"}
     assert asked.values() == asked.changes() == values
     assert ValueParams.model_validate(json.loads(asked.model_dump_json())) == asked
     _, params = asked.render(toy.ROOT)
-    assert (params.train.seeds, params.translate.beam_size, params.package.name) == ([3, 1], 7, "a b")
+    assert (params.seeds, params.translate.beam_size, params.package.name) == ([3, 1], 7, "a b")
     assert ValueParams().changes() == {}
-    assert ValueParams(seeds=[1], overrides={"train.seeds": [2]}).values() == {"train.seeds": [2]}
+    assert ValueParams(seeds=[1], overrides={"seeds": [2]}).values() == {"seeds": [2]}
 
 
 def test_a_preset_replaces_params_yaml() -> None:
     """Values of params.yaml must not leak into it."""
     asked = ValueParams(preset="multi30k-en-de", seeds=[5])
-    assert asked.changes() == {"preset": "multi30k-en-de", "train.seeds": [5]}
+    assert asked.changes() == {"preset": "multi30k-en-de", "seeds": [5]}
     _, params = asked.render(Path("nowhere"))
-    assert (params.package.name, params.train.seeds) == ("multi30k-en-de", [5])
+    assert (params.package.name, params.seeds) == ("multi30k-en-de", [5])
     with pytest.raises(ValueError, match="did you mean multi30k-en-de"):
         ValueParams(preset="multi30k-en-de2").render(toy.ROOT)
 

@@ -17,10 +17,9 @@ def stages() -> dict[str, Stage]:
 
 def test_parents_come_from_dvc(stages: dict[str, Stage]) -> None:
     """The flow has no DAG of its own, which could differ."""
-    parents = {"snapshot", "train@1", "tune@1", "vocabulary", "candidates", "truecase", "download@test"}
+    parents = {"train@1", "tune@1", "vocabulary", "candidates", "truecase", "download@test"}
     assert stages["translate@1"].parents == parents
-    assert stages["download@train"].parents == {"snapshot"}
-    assert stages["snapshot"].parents == set()
+    assert stages["download@train"].parents == set()
     names = list(stages)
     assert all(names.index(parent) < names.index(name) for name in names for parent in stages[name].parents)
 
@@ -38,7 +37,7 @@ def test_dvc_yaml_sets_how_stages_run(stages: dict[str, Stage]) -> None:
 
 def test_targets_include_their_ancestors(stages: dict[str, Stage]) -> None:
     """`dvc repro TARGET` does the same."""
-    texts = {"snapshot", "download@train", "download@valid", "download@development", "download@test"}
+    texts = {"download@train", "download@valid", "download@development", "download@test"}
     tokens = {"augment", "truecase", "filter"}
     tokens |= {f"tokenize@{split}" for split in ("train", "augmented", "valid")}
     assert set(restrict(stages, ["filter"])) == texts | tokens

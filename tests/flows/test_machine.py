@@ -159,7 +159,7 @@ def test_the_disk_that_a_run_takes_is_printed_first(
 ) -> None:
     """With the values that replace some of params.yaml: ten seeds keep ten times as many checkpoints."""
     monkeypatch.setattr(machine, "run", lambda *_: 0)
-    seeds = "run train.seeds=[1,2,3,4,5,6,7,8,9,10] model.embedding_size=8192"
+    seeds = "run seeds=[1,2,3,4,5,6,7,8,9,10] model.embedding_size=8192"
     machine.execute(machine.parser().parse_args(seeds.split()))
     said = capsys.readouterr()
     assert float((said.out + said.err).partition("disk: expected up to about ")[2].split()[0]) > 10

@@ -70,19 +70,19 @@ def test_two_trainings_run_remotely_at_the_same_time(
 
 def track_texts(repo: Path) -> None:
     """Let the first stage read texts that DVC tracks."""
-    (repo / "data/own/news").mkdir(parents=True)
-    (repo / "data/own/news/content").write_text("text")
-    toy.dvc(repo, "add", "data/own/news")
+    (repo / "data/news").mkdir(parents=True)
+    (repo / "data/news/content").write_text("text")
+    toy.dvc(repo, "add", "data/news")
     pipeline = (repo / "dvc.yaml").read_text()
     (repo / "dvc.yaml").write_text(
-        pipeline.replace("toy.py data/raw\n", "toy.py data/raw data/own/news\n    deps: [data/own/news]\n", 1)
+        pipeline.replace("toy.py data/raw\n", "toy.py data/raw data/news\n    deps: [data/news]\n", 1)
     )
 
 
 def later_runs_send_only_changes(server: Server, repo: Path, workers: Workers) -> None:
     """In a clone without the data, only a new seed trains, remotely."""
     toy.dvc(repo, "push", "--run-cache")
-    toy.set_params(repo, {"train.seeds": [1, 2, 3]})
+    toy.set_params(repo, {"seeds": [1, 2, 3]})
     toy.commit(repo)
     fresh = repo.parent / "fresh"
     toy.run(repo.parent, "git", "clone", "--quiet", str(repo), str(fresh))
@@ -91,7 +91,7 @@ def later_runs_send_only_changes(server: Server, repo: Path, workers: Workers) -
     run = server.run_flow(fresh, remote="gpu")
     states = server.states(run)
     assert states["evaluate"] == "Executed", server.flow_run(run)["state"]
-    assert states["data/own/news.dvc"] == "Cached"
+    assert states["data/news.dvc"] == "Cached"
     assert {states[name] for name in ("download", "align", "train@1", "train@2", "train@3")} <= {
         "Cached",
         "Unchanged",  # DVC has restored it with what it gives

@@ -28,7 +28,7 @@ def test_a_table_of_the_paper_shows_our_figures_next_to_its_own(server: Server, 
     breaks = 'import sys\nif sys.argv[-1].endswith("true-false"):\n    sys.exit("toy: out of memory")\n'
     (repo / "toy.py").write_text(breaks + toy.PLAYER)
     before = (repo / "params.yaml").read_bytes()
-    overrides = {"train.seeds": [1], "model.encoder_kernels": [5, 5, 5]}
+    overrides = {"seeds": [1], "model.encoder_kernels": [5, 5, 5]}
     run = server.run_flow(repo, "sweep", table="tiny", parallel=3, overrides=overrides)
     flow = server.flow_run(run)
     assert flow["state_type"] == "FAILED", flow["state"]
@@ -38,7 +38,7 @@ def test_a_table_of_the_paper_shows_our_figures_next_to_its_own(server: Server, 
     executed = [name.split()[0] for name, state in server.states(run).items() if state == "Executed"]
     assert Counter(executed) == {"download": 1, "align": 1, "train@1": 2, "evaluate": 2}
     found = pd.read_csv(repo / "data" / "sweeps" / "tiny.csv").set_index("positions")
-    assert found["train.seeds"].tolist() == ["[1]"] * 3
+    assert found["seeds"].tolist() == ["[1]"] * 3
     assert found["model.encoder_kernels"].tolist() == ["[5, 5, 5]"] * 3
     assert found["bleu_tokenized, paper"].tolist() == [21.7, 21.3, 21.5]
     assert found["bleu_tokenized"].isna().tolist() == found["failed"].notna().tolist() == [False, False, True]

@@ -43,8 +43,8 @@ def test_a_copy_is_the_workspace_with_other_values(repo: Path) -> None:
     """Uncommitted files, and inputs that git ignores, are copied; the user's own files do not change."""
     (repo / "notes.txt").write_text("new")
     (repo / "toy.py").write_text((repo / "toy.py").read_text() + "\n# edited\n")
-    toy.set_params(repo, {"train.start_from": "data/start", "augment.models": ["data/reverse"]})
-    toy.set_params(repo, {"augment.text": ["data/more.de"]})
+    toy.set_params(repo, {"train.start_from": "data/start", "augment.models": "data/reverse"})
+    toy.set_params(repo, {"augment.text": "data/more.de"})
     own = ["data/own/mine.txt", "data/start/model.json", "data/reverse/model.json", "data/more.de"]
     for name in own:
         (repo / name).parent.mkdir(parents=True, exist_ok=True)

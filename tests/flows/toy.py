@@ -65,7 +65,7 @@ stages:
     params: [align]
     outs: [data/alignment]
   train:
-    matrix: {seed: "${train.seeds}"}
+    matrix: {seed: "${seeds}"}
     cmd: >-
       python toy.py data/trained/${item.seed} data/raw
       dropout-${train.dropout}-${model.source_positions}-${model.target_positions}
@@ -76,7 +76,7 @@ stages:
   evaluate:
     cmd: python toy.py data/evaluation/metrics.json data/trained data/alignment
     deps: [data/trained, data/alignment]
-    params: [evaluate, train.seeds]
+    params: [evaluate, seeds]
     metrics: [data/evaluation/metrics.json]
 """
 NAMES = ["download", "align", "train@1", "train@2", "evaluate"]
@@ -123,7 +123,7 @@ def make(folder: Path) -> Path:
     shutil.copy(ROOT / "deploy" / "automation.yaml", folder / "deploy")
     with (folder / ".gitignore").open("a") as stream:
         stream.write("/notes.jsonl\n/behave.json\n")
-    set_params(folder, {"train.seeds": [1, 2], "download.folder": "data/own"})
+    set_params(folder, {"seeds": [1, 2], "download.folder": "data/own"})
     (folder / "toy.py").write_text(PLAYER)
     (folder / "dvc.yaml").write_text(PIPELINE)
     run(folder, "git", "init", "--quiet", "--initial-branch", "main")
@@ -139,12 +139,12 @@ def commit(folder: Path) -> None:
 
 
 def set_params(folder: Path, values: dict[str, Any]) -> None:
-    """Edit params.yaml, down to two levels."""
+    """Edit values of params.yaml, each a key of a section or without one."""
     yaml, path = YAML(), folder / "params.yaml"
     content = yaml.load(path.read_text(encoding="utf-8"))
     for name, value in values.items():
-        section, key = name.split(".")
-        content[section][key] = value
+        section, _, key = name.rpartition(".")
+        (content[section] if section else content)[key] = value
     with path.open("w", encoding="utf-8") as stream:
         yaml.dump(content, stream)
 

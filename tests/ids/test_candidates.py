@@ -81,5 +81,5 @@ def test_errors_of_faulty_files_say_what_to_do(tmp_path: Path) -> None:
         read_candidates(path)
     write_candidates(path, NO_CANDIDATES)
     assert not has_candidates(path)
-    with pytest.raises(ValueError, match=r"holds no candidates.*Set align.candidates"):
+    with pytest.raises(ValueError, match=r"holds no candidates.*Set candidates.per_source"):
         read_candidates(path)

@@ -82,13 +82,13 @@ def write_start(folder: Path, params: Params) -> Path:
 
     Only its descriptions fit: weights and vocabulary are those of the small model.
     """
-    start, download = write_small_package(folder), params.download
+    start = write_small_package(folder)
     for name, changes in {
         "model.json": {"architecture": params.model.model_dump()},
         "segmentation.json": params.vocabulary.model_dump(),
         "tokenizer.json": {
-            "source_language": download.source_language,
-            "target_language": download.target_language,
+            "source_language": params.languages[0],
+            "target_language": params.languages[1],
             "tokenize": params.tokenize.model_dump(),
         },
     }.items():

@@ -21,7 +21,7 @@ PRESET = "tatoeba-en-de"
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"download.target_language": "fr"}, 'download.target_language: expected "de", found "fr"'),
+        ({"languages": ["en", "fr"]}, "languages: expected ['en', 'de'], found ['en', 'fr']"),
         ({"tokenize.lowercase": True}, "tokenize.lowercase: expected false, found true"),
         ({"vocabulary.kind": "sentencepiece"}, 'vocabulary.kind: expected "bpe", found "sentencepiece"'),
         ({"vocabulary.source_size": 9, "vocabulary.target_size": 9}, "target_size: expected 4000, found 9"),

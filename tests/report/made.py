@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from convs2s.base.files import write_folder, write_json, write_lines
+from convs2s.config.load import parse_yaml
 from convs2s.decode.translations import Attention, write_attention
 from convs2s.model.description import digest_of_file
 from convs2s.score.evaluation import ReferenceSet, ScoredText, evaluate
@@ -36,11 +37,11 @@ def make_run(folder: Path, changes: Mapping[str, Any], hypotheses: Mapping[str, 
         hypotheses: translations of the test set, by member: a seed or `ensemble`.
     """
     seeds = [int(member) for member in hypotheses if member != "ensemble"]
-    own = {"train.seeds": seeds, "evaluate.ensembles": ["all"] * ("ensemble" in hypotheses)}
+    own = {"seeds": seeds, "evaluate.ensembles": ["all"] * ("ensemble" in hypotheses)}
     text, params = apply_overrides((ROOT / "params.yaml").read_text(encoding="utf-8"), {**own, **changes})
     data = folder / "data"
-    for path in (folder / "params.yaml", data / "snapshot" / "params.yaml"):
-        write_lines(path, text.rstrip("\n").split("\n"))
+    write_lines(folder / "params.yaml", text.rstrip("\n").split("\n"))
+    write_lock(folder, text)
     write_test_set(data, hypotheses)
     for seed in seeds:
         write_training(data, seed)
@@ -51,8 +52,14 @@ def make_run(folder: Path, changes: Mapping[str, Any], hypotheses: Mapping[str, 
         write_folder(data / "raw" / split, pairs)
     limits = params.filter.model_copy(update={"valid_every": 2})
     names = ("raw", "tokenized/train", "tokenized/augmented", "tokenized/valid", "filtered")
-    filter_stage.run(limits, ("en", "xf"), True, None, *(data / name for name in names))
+    filter_stage.run(limits, params.augment, ("en", "xf"), *(data / name for name in names))
     return folder
+
+
+def write_lock(folder: Path, text: str) -> None:
+    """Write dvc.lock, with all values of a params.yaml that a stage can depend on."""
+    values = {name: value for name, value in parse_yaml(text, "params.yaml").items() if name != "run"}
+    write_json(folder / "dvc.lock", {"stages": {"evaluate": {"params": {"params.yaml": values}}}})
 
 
 def write_test_set(data: Path, hypotheses: Mapping[str, Sequence[str]]) -> None:

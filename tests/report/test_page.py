@@ -14,7 +14,7 @@ from pipelines.preset import render
 from pipelines.report import tables
 from pipelines.report.__main__ import main, write
 from pipelines.report.run import Run
-from tests.report.made import GOOD, make_run
+from tests.report.made import GOOD, make_run, write_lock
 
 BAD = ["die Katze schläft .", "", "ein Satz"]
 
@@ -111,7 +111,7 @@ def test_several_runs_are_shown_side_by_side_with_their_differences(folder: Path
     both = lxml.html.document_fromstring((folder / "both.html").read_text(encoding="utf-8"))
     metrics = json.loads((folder / "other/one/data/evaluation/metrics.json").read_text())
     one, two = rows(both, "runs")
-    changed = ["train.seeds", "train.dropout", "evaluate.ensembles"]
+    changed = ["seeds", "train.dropout", "evaluate.ensembles"]
     assert list(one)[:5] == ["run", *changed, "validation perplexity"]
     assert [row["run"] for row in (one, two)] == names
     assert [row["train.dropout"] for row in (one, two)] == ["0.0", "0.3"]
@@ -140,7 +140,7 @@ def test_an_unfinished_run_says_how_to_finish_it(folder: Path, capsys: pytest.Ca
     (folder / "three").mkdir()
     shutil.copy(folder / "one" / "params.yaml", folder / "three")
     assert main([str(folder / "three"), "--out", str(folder / "three.html")]) == 1
-    missing = folder / "three" / "data" / "snapshot" / "params.yaml"
+    missing = folder / "three" / "dvc.lock"
     assert capsys.readouterr().err.startswith(f"{missing} does not exist: the run has not finished")
     assert not (folder / "three.html").exists()
 
@@ -159,16 +159,14 @@ def test_a_comparison_leaves_the_report_on_the_last_run(
 
 def test_a_preset_as_it_is_has_no_changes(tmp_path: Path) -> None:
     """Sources leave out keys that are null, lists of equal items are short. What changes results is named."""
-    (tmp_path / "data" / "snapshot").mkdir(parents=True)
     for name in ("tatoeba-en-de", "multi30k-en-de", "own-data"):
-        (tmp_path / "data" / "snapshot" / "params.yaml").write_text(render(name), encoding="utf-8")
+        write_lock(tmp_path, render(name))
         assert tables.find_origin(Run("", tmp_path, {})) == (
             name,
             [],
             f"make preset NAME={name} && make repro",
         )
-    overrides = {"train.nodes": 2, "train.launcher": "srun", "train.rendezvous": "here"}
-    text = render("tatoeba-en-de", overrides=overrides)
-    (tmp_path / "data" / "snapshot" / "params.yaml").write_text(text, encoding="utf-8")
+    overrides = {"train.nodes": 2, "run.launcher": "srun", "run.rendezvous": "here"}
+    write_lock(tmp_path, render("tatoeba-en-de", overrides=overrides))
     _, changes, _ = tables.find_origin(Run("", tmp_path, {}))
-    assert changes == ["train.nodes: 2", "train.launcher: srun"]
+    assert changes == ["train.nodes: 2"]

@@ -123,12 +123,3 @@ def test_missing_results_say_which_command_makes_them(data: Path, capsys: pytest
     out, error = capsys.readouterr()
     assert out == ""
     assert error.startswith(f"{data / 'evaluation' / 'scores.csv'} does not exist: the run has not finished")
-
-
-def test_an_edit_since_the_run_began_is_named(data: Path) -> None:
-    """The scores are of the values in the snapshot, not of those that the user sees in params.yaml."""
-    write_lines(data / "snapshot" / "params.yaml", ["train: {dropout: 0.1}"])
-    write_lines(data.parent / "params.yaml", ["# a comment", "train: {dropout: 0.1}"])
-    assert "params.yaml" not in report(data)
-    write_lines(data.parent / "params.yaml", ["train: {dropout: 0.3}"])
-    assert "The results above are of the old values:\n  train.dropout: 0.1 -> 0.3\n" in report(data)

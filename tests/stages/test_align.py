@@ -8,6 +8,8 @@ import pytest
 
 from convs2s.base.files import write_folder
 from convs2s.config.align import AlignParams
+from convs2s.config.candidates import CandidatesParams
+from convs2s.config.replace import ReplaceParams
 from convs2s.ids.candidates import has_candidates, read_candidates
 from convs2s.ids.encoded import write_encoded
 from convs2s.text.alignment.dictionary import read_dictionary
@@ -26,9 +28,9 @@ PAIRS = [
 def run(folder: Path, backend: Backend, replaces: bool = True) -> Path:
     """Run the stage align; return the dictionary it wrote."""
     write_folder(folder / "train", PAIRS)
-    params = AlignParams(backend=backend, iterations=5, candidates=None)
+    params = AlignParams(backend=backend, iterations=5)
     sides = folder / "train" / "source.txt", folder / "train" / "target.txt"
-    align.run(params, replaces, *sides, folder / "alignment")
+    align.run(params, ReplaceParams(enabled=replaces), *sides, folder / "alignment")
     return folder / "alignment" / "dictionary.tsv"
 
 
@@ -56,8 +58,8 @@ def test_candidates_are_those_of_the_tokens_themselves(tmp_path: Path) -> None:
     vocabulary.mkdir()
     write_codecs(vocabulary, (source, target), "bpe", joint=False, sizes=(24, 29))
     write_encoded(tmp_path / "encoded", encode_pairs(PAIRS, vocabulary), (99, 99))
-    params = AlignParams(backend="builtin", iterations=5, candidates=1000)
-    candidates.run(params, tmp_path / "encoded", tmp_path / "candidates")
+    params = AlignParams(backend="builtin", iterations=5), CandidatesParams(per_source=1000)
+    candidates.run(*params, tmp_path / "encoded", tmp_path / "candidates")
     found = read_candidates(tmp_path / "candidates" / "candidates.npz")
     codecs = [Codec.load(vocabulary, side) for side in ("source", "target")]
     for words in (("house", "Haus"), ("book", "Buch"), ("a", "ein")):
@@ -70,7 +72,7 @@ def test_without_candidates_the_output_never_changes(tmp_path: Path) -> None:
     """No corpus is read, so the stage candidates does not make training depend on one."""
     tables = [tmp_path / name / "candidates.npz" for name in ("one", "other")]
     for table, iterations in zip(tables, (5, 7), strict=True):
-        params = AlignParams(backend="builtin", iterations=iterations, candidates=None)
-        candidates.run(params, tmp_path / "no", table.parent)
+        params = AlignParams(backend="builtin", iterations=iterations), CandidatesParams(per_source=None)
+        candidates.run(*params, tmp_path / "no", table.parent)
     assert tables[0].read_bytes() == tables[1].read_bytes()
     assert not has_candidates(tables[0])

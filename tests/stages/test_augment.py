@@ -8,6 +8,7 @@ import pytest
 import convs2s
 from convs2s.base.files import read_folder, write_folder
 from convs2s.config.params import Params
+from convs2s.config.section import NOTHING
 from convs2s.model.description import seal
 from convs2s.package import augmentation
 from convs2s.package.start import check_models
@@ -32,10 +33,10 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_small_package(tmp_path_factory.mktemp("model"), phase=1.0)
 
 
-def run(folder: Path, models: list[Path], text: list[Path]) -> list[tuple[str, str]]:
+def run(folder: Path, models: Path, text: Path = Path(NOTHING)) -> list[tuple[str, str]]:
     """Run the stage with LINES as the training source; return what it writes."""
     write_folder(folder / "raw", [(line, "x") for line in LINES])
-    augment.run([str(path) for path in models], [str(path) for path in text], folder / "raw", folder / "out")
+    augment.run(models, text, folder / "raw", folder / "out")
     return list(read_folder(folder / "out"))
 
 
@@ -47,29 +48,33 @@ def test_the_training_source_is_translated(
     assert len(set(expected)) == len(SENTENCES)  # the small model's differ in length only
     for batches in (64, 1):
         monkeypatch.setattr(augmentation, "CHUNK_BATCHES", batches)
-        assert run(tmp_path, [model], []) == list(zip(SENTENCES, expected, strict=True))
+        assert run(tmp_path, model) == list(zip(SENTENCES, expected, strict=True))
 
 
 def test_text_is_translated_back(tmp_path: Path, model: Path) -> None:
     """It is the target of the pairs; several files follow each other, and may be compressed."""
-    (tmp_path / "one.txt").write_text("\n".join(SENTENCES[:2]), encoding="utf-8")
-    (tmp_path / "other.txt.gz").write_bytes(gzip.compress("\n".join(SENTENCES[2:]).encode()))
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text/one.txt").write_text("\n".join(SENTENCES[:2]), encoding="utf-8")
+    (tmp_path / "text/other.txt.gz").write_bytes(gzip.compress("\n".join(SENTENCES[2:]).encode()))
     sources = convs2s.load(model, "cpu").translate(SENTENCES)
-    pairs = run(tmp_path, [model], [tmp_path / "one.txt", tmp_path / "other.txt.gz"])
+    pairs = run(tmp_path, model, tmp_path / "text")
     assert pairs == list(zip(sources, SENTENCES, strict=True))
 
 
-def test_several_models_translate_together(tmp_path: Path, model: Path) -> None:
+def test_the_models_of_a_folder_translate_together(tmp_path: Path) -> None:
     """As an ensemble."""
-    other = write_small_package(tmp_path / "other", phase=2.0)
-    together = convs2s.load([model, other], "cpu").translate(SENTENCES)
-    assert together != convs2s.load(model, "cpu").translate(SENTENCES)
-    assert [target for _, target in run(tmp_path, [model, other], [])] == together
+    models = [
+        write_small_package(tmp_path / "models" / name, phase) for name, phase in (("a", 1.0), ("b", 2.0))
+    ]
+    models = [model.rename(model.parent.with_name(f"model-{model.parent.name}")) for model in models]
+    together = convs2s.load(models, "cpu").translate(SENTENCES)
+    assert together != convs2s.load(models[0], "cpu").translate(SENTENCES)
+    assert [target for _, target in run(tmp_path, tmp_path / "models")] == together
 
 
 def test_without_models_there_are_no_pairs(tmp_path: Path) -> None:
     """The files exist, for the stages that follow."""
-    assert run(tmp_path, [], []) == []
+    assert run(tmp_path, Path(NOTHING)) == []
 
 
 @pytest.mark.parametrize(
@@ -87,7 +92,7 @@ def test_a_fault_of_the_text_is_found_before_anything_is_translated(
     """At its end it would cost hours; the model here does not even exist. Nothing is written."""
     (tmp_path / "text.txt").write_bytes(content)
     with pytest.raises(ValueError, match=message):
-        run(tmp_path, [tmp_path / "nowhere"], [tmp_path / "text.txt"])
+        run(tmp_path, tmp_path / "nowhere", tmp_path / "text.txt")
     assert not (tmp_path / "out").exists()
 
 
@@ -95,7 +100,7 @@ def test_an_interrupted_stage_writes_nothing_and_then_the_same(
     tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It starts over: half a corpus would look like a whole one."""
-    expected = run(tmp_path / "undisturbed", [model], [])
+    expected = run(tmp_path / "undisturbed", model)
     monkeypatch.setattr(augmentation, "CHUNK_BATCHES", 1)
     single = edit_settings(
         write_small_package(tmp_path, phase=1.0), "translate.json", "translate", batch_sentences=1
@@ -110,26 +115,32 @@ def test_an_interrupted_stage_writes_nothing_and_then_the_same(
     with monkeypatch.context() as patched:
         patched.setattr("convs2s.watch.progress_bar.ProgressBar.advance", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            run(tmp_path, [single], [])
+            run(tmp_path, single)
     assert not (tmp_path / "out").exists()
-    assert run(tmp_path, [single], []) == expected
+    assert run(tmp_path, single) == expected
 
 
 @pytest.mark.parametrize(
     ("models", "text", "error", "message"),
     [
-        (["package"], [], None, ""),
-        (["reverse"], ["text.txt"], None, ""),
-        (["package"], ["text.txt"], ValueError, r"from de to en, .* found .*package, which is from en to de"),
-        (["reverse"], [], ValueError, r"from en to de, .* found .*reverse, which is from de to en"),
-        (["nowhere"], [], FileNotFoundError, r"augment\.models: expected a model folder, .*nowhere, which"),
-        (["package", "reverse"], [], ValueError, r"from en to de, .* found .*reverse"),
-        (["package", "other"], [], ValueError, r"tokenizer\.json differ\. Expected members of an ensemble"),
-        (["reverse"], ["none.txt"], FileNotFoundError, r"augment\.text: expected a file .*none\.txt"),
+        ("package", NOTHING, None, ""),
+        ("reverse", "text.txt", None, ""),
+        ("package", "text.txt", ValueError, r"from de to en, .* found .*package, which is from en to de"),
+        ("reverse", NOTHING, ValueError, r"from en to de, .* found .*reverse, which is from de to en"),
+        (
+            "nowhere",
+            NOTHING,
+            FileNotFoundError,
+            r"augment\.models: expected a model folder, .*nowhere, which",
+        ),
+        ("empty", NOTHING, FileNotFoundError, r"augment\.models: .* folder of some, found none in .*empty"),
+        ("both", NOTHING, ValueError, r"from en to de, .* found .*reverse"),
+        ("mixed", NOTHING, ValueError, r"tokenizer\.json differ\. Expected members of an ensemble"),
+        ("reverse", "none.txt", FileNotFoundError, r"augment\.text: expected a file .*none\.txt"),
     ],
 )
 def test_models_and_text_are_checked_before_anything_runs(
-    tmp_path: Path, models: list[str], text: list[str], error: type[Exception] | None, message: str
+    tmp_path: Path, models: str, text: str, error: type[Exception] | None, message: str
 ) -> None:
     """A model of the wrong direction would translate German as English without an error."""
     write_small_package(tmp_path)
@@ -137,6 +148,10 @@ def test_models_and_text_are_checked_before_anything_runs(
     other = write_small_package(tmp_path / "elsewhere").rename(tmp_path / "other")
     swap_languages(reverse)
     edit_settings(other, "tokenizer.json", "tokenize", lowercase=True)
+    for folder, names in {"empty": (), "both": ("package", "reverse"), "mixed": ("package", "other")}.items():
+        (tmp_path / folder).mkdir()
+        for name in names:
+            (tmp_path / folder / name).symlink_to(tmp_path / name)
     (tmp_path / "text.txt").write_text("ein Haus\n")
     values = {"augment.models": models, "augment.text": text}
     params = Params.model_validate(change_preset("tatoeba-en-de", values))

@@ -21,14 +21,12 @@ def files(**names: Any) -> dict[str, Any]:
 
 
 def run(folder: Path, split: Split, **values: Any) -> Path:
-    """Run the stage with these values; train and test must not be empty. Return its output."""
-    pairs = [files(source="en", target="de")]
-    params = {
-        "source_language": "en", "target_language": "de", "folder": str(folder), "references": [],
-        "train": pairs, "train_pairs": None, "valid": [], "development": [], "test": pairs,
-    }  # fmt: skip
-    given = DownloadParams.model_validate({**params, **values})
-    download.run(given, split, folder / "downloads", folder / split)
+    """Run the stage with these values of the split; train and test must not be empty. Return its output."""
+    pairs, none = {"sources": [files(source="en", target="de")]}, {"sources": list[Any]()}
+    splits = {"train": pairs, "valid": none, "development": none, "test": pairs}
+    splits[split] = splits[split] | values
+    given = DownloadParams.model_validate({"folder": str(folder), **splits})
+    download.run(given, ("en", "de"), split, folder / "downloads", folder / split)
     return folder / split
 
 
@@ -42,7 +40,8 @@ def folder(tmp_path: Path) -> Path:
 
 def test_only_training_pairs_are_drawn(folder: Path) -> None:
     """Test sets are used whole; a split without sources is empty."""
-    outs = {split: run(folder, split, train_pairs=2) for split in get_args(Split)}
+    drawn = {"train": {"pairs": 2}}
+    outs = {split: run(folder, split, **drawn.get(split, {})) for split in get_args(Split)}
     found = {split: len(list(read_folder(out))) for split, out in outs.items()}
     assert found == {"train": 2, "valid": 0, "development": 0, "test": 5}
 
@@ -63,7 +62,7 @@ def test_sources_of_a_split_follow_each_other(folder: Path, monkeypatch: pytest.
             {**files(tsv="c.tsv", columns=[0, 1]), "kind": "url", "fetch": [fetch]},
             {"kind": "sacrebleu", "name": "own"},
         ]
-        out = run(folder, "train", train=sources)
+        out = run(folder, "train", sources=sources)
     assert list(read_folder(out))[4:] == [("e", "E"), ("two", "zwei"), ("three", "drei"), ("four", "vier")]
     assert str(folder) not in (out / "provenance.json").read_text()
 
@@ -77,7 +76,7 @@ def test_further_references_are_written_with_the_test_pairs(folder: Path) -> Non
     assert list(read_lines(out / "target.3.txt")) == ["A2", *"BCD", ""]
     provenance = json.loads((out / "provenance.json").read_text(encoding="utf-8"))
     assert [file["name"] for file in provenance["references"]] == ["ref1", "ref2"]
-    out = run(folder, "train", references=["ref1", "ref2"])
+    out = run(folder, "train")
     assert {path.name for path in out.iterdir()} == {"source.txt", "target.txt", "provenance.json"}
     write_lines(folder / "ref2", ["A2"])
     with pytest.raises(ValueError, match=r"ref2: expected 5 lines, one reference per test pair, found 1"):

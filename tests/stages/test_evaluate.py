@@ -11,6 +11,7 @@ import pytest
 
 from convs2s.base.files import read_json, read_lines, write_lines
 from convs2s.config.evaluate import EvaluateParams
+from convs2s.config.replace import ReplaceParams
 from convs2s.decode.translations import Attention, write_attention
 from convs2s.score.corpus_scores import bleu, chrf, tokenized_bleu
 from pipelines.stages import evaluate
@@ -57,7 +58,7 @@ def run(data: Path, seeds: list[int], replacement: bool, **changes: object) -> P
     draw = evaluate.draw_scores if params.heat_maps else mock.Mock()
     with mock.patch.object(evaluate, "draw_scores", draw):
         evaluate.run(
-            params, TOKENIZE, ("en", "de"), seeds, replacement,
+            params, TOKENIZE, ("en", "de"), seeds, ReplaceParams(enabled=replacement),
             data / "replaced", data / "translations", data / "test", data / "evaluation",
         )  # fmt: skip
     return data / "evaluation"

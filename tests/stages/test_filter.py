@@ -10,7 +10,9 @@ import pytest
 from ruamel.yaml import YAML
 
 from convs2s.base.files import read_folder, write_folder
+from convs2s.config.augment import AugmentParams
 from convs2s.config.filter import FilterParams
+from convs2s.config.section import NOTHING
 from convs2s.text.corpus.filter import Pair
 from pipelines.stages import filter as filter_stage
 
@@ -39,7 +41,8 @@ def run(
         write_folder(folder / "raw" / split, pairs)
     params = FilterParams.model_validate(NO_LIMITS | {"max_words": 175, "max_ratio": 1.5} | changes)
     folders = (folder / name for name in ("raw", "train", "augmented", "valid", "out"))
-    filter_stage.run(params, ("en", "xf"), keep, tag, *folders)
+    translated = AugmentParams(models="m", text=NOTHING, tag=tag, keep=keep)
+    filter_stage.run(params, translated, ("en", "xf"), *folders)
     return folder / "out"
 
 

@@ -1,23 +1,24 @@
-"""The runner of stages: sections of params.yaml are passed by class, everything else by name."""
+"""The runner passes sections of params.yaml by class, all else by name; dvc.yaml fits the stages."""
 
-import re
+import functools
 import shlex
 import shutil
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import grimp
 import pytest
+from dvc.dependency.param import ParamsDependency
 from dvc.repo import Repo
-from ruamel.yaml import YAML
 
+from convs2s.config.params import Params
 from pipelines.stages import __main__ as runner
-from pipelines.stages import _params
 from pipelines.stages import filter as filter_stage
 from tests.pipeline import WITH_ENSEMBLE, bare_repository
 
 ROOT = Path(__file__).parents[2]
-STAGES = sorted(runner.stages())
+STAGES = runner.stages()
 
 
 @pytest.fixture(scope="module")
@@ -45,14 +46,15 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> mock.Mock:
     return run
 
 
-def test_a_stage_gets_its_section_by_class_and_its_paths_by_name(stage: mock.Mock) -> None:
-    """So their order does not matter. An argument may contain the seed, also of a stage that takes none."""
-    command = "filter --seed 3 --out {other} --valid {seed} --train a/{seed}/b --raw r --augmented g"
-    runner.main(command.split())
+def test_a_stage_gets_its_sections_by_class_and_its_paths_by_name(stage: mock.Mock) -> None:
+    """So their order does not matter."""
+    runner.main(
+        "filter --out o --valid v --train a/3/b --raw r --augmented g".split()  # noqa: SIM905
+    )
     given = dict(stage.call_args.kwargs)
     assert (given.pop("params").max_words, given.pop("languages")) == (175, ("en", "de"))
-    assert (given.pop("keep"), given.pop("tag")) == (True, None)
-    paths = {"raw": "r", "augmented": "g", "train": "a/3/b", "valid": "3", "out": "{other}"}
+    assert given.pop("augment").keep
+    paths = {"raw": "r", "augmented": "g", "train": "a/3/b", "valid": "v", "out": "o"}
     assert given == {name: Path(path) for name, path in paths.items()}
 
 
@@ -66,10 +68,7 @@ def test_a_stage_gets_its_section_by_class_and_its_paths_by_name(stage: mock.Moc
         ),
         ("filtre", "invalid choice: 'filtre' (choose from"),
         ("download --split dev --downloads a --out b", "argument --split: invalid choice: 'dev'"),
-        (
-            "filter --train {seed} --augmented g --seed ../.. --valid b --out c",
-            "--seed: invalid int value: '../..'",
-        ),
+        ("train --seed one", "argument --seed: invalid int value: 'one'"),
     ],
 )
 def test_a_mistake_in_a_command_is_an_error(
@@ -103,65 +102,59 @@ def test_an_error_is_one_message(
     assert capsys.readouterr().err.startswith(message)
 
 
-def test_no_text_of_params_yaml_goes_into_a_command() -> None:
-    """A shell would execute it. DVC quotes ${item}; splits come from dvc.yaml itself."""
-    for stage in YAML(typ="safe").load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"].values():
-        assert set(re.findall(r"\$\{.*?\}", stage["cmd"])) <= {"${item}", "${item.split}"}
-
-
 def test_dvc_runs_every_stage_by_the_runner_with_all_its_arguments(pipeline: dict[str, list[Any]]) -> None:
     """A path with the wrong name, or a missing one, would be a parse error."""
     assert sorted(pipeline) == STAGES
     for name, items in pipeline.items():
-        expected = {a: h for a, h in runner.annotations(runner.load(name)).items() if not runner.keys(h)}
+        hints = runner.annotations(runner.load(name))
         for item in items:
             command = words(item)
             assert command[:4] == ["python", "-m", "pipelines.stages", name]
-            values = runner.parse(name, expected, command[4:])
-            assert set(values) == set(expected) | {"seed", "snapshot"}
-            assert (command[4] == "--snapshot") == (name != "snapshot")
+            paths = {argument for argument, hint in hints.items() if hint not in runner.SECTIONS}
+            assert set(runner.parse(name, hints, command[4:])) == paths
 
 
-def test_the_table_of_values_has_every_stage_and_its_module(pipeline: dict[str, list[Any]]) -> None:
-    """A stage without a row would have no snapshot; each depends on the file that it reads."""
-    items = [(name, item) for name, items in pipeline.items() for item in items if name != "snapshot"]
-    snapshots = {words(item)[5]: name for name, item in items}
-    assert snapshots == {f"data/snapshot/{name}.txt": _params.module_of(name) for name in _params.PARAMS}
-    for _, item in items:
-        row = Path(words(item)[5]).stem
-        assert item.name == row or item.name.startswith(f"{row}@")
-        assert _params.params_of(item.name) == _params.PARAMS[row]
-        code = [
-            dep.def_path for dep in item.deps if dep.def_path.startswith(("convs2s", "pipelines", "data/s"))
-        ]
-        assert code == [words(item)[5]]
+def test_dvc_tracks_exactly_the_sections_that_a_stage_takes(pipeline: dict[str, list[Any]]) -> None:
+    """A section that `run` takes but DVC does not track gives stale results; the reverse, needless reruns.
 
-
-def test_a_stage_takes_exactly_the_sections_that_dvc_tracks(pipeline: dict[str, list[Any]]) -> None:
-    """A section that `run` takes but DVC does not track gives stale results; the reverse, needless reruns."""
-    found: dict[str, set[str]] = {}
+    No result depends on `run`. A seed's search takes the list of seeds, but only the ensemble's uses it.
+    """
+    tracked = {"run"}
     for name, items in pipeline.items():
         hints = runner.annotations(runner.load(name)).values()
-        taken = {key.split(".")[0] for hint in hints for key in runner.keys(hint)}
-        found[name] = {key.split(".")[0] for item in items for key in _params.params_of(item.name)}
-        assert found[name] == taken, name
-    assert set.union(*found.values()) == set(runner.Params.model_fields)
+        taken = {runner.SECTIONS[hint] for hint in hints if hint in runner.SECTIONS} - {"run"}
+        for item in items:
+            params = {key for dep in item.deps if isinstance(dep, ParamsDependency) for key in dep.params}
+            split = f"download.{item.name.partition('@')[2]}"
+            found = {"download" if key in {split, "download.folder"} else key for key in params}
+            assert found == taken - ({"seeds"} if item.name.startswith(("tune@", "translate@")) else set())
+            assert "." not in "".join(found)
+            tracked |= found
+    assert tracked == set(Params.model_fields)
 
 
-def test_dvc_tracks_every_key_of_a_section_that_has_an_effect() -> None:
-    """Checkpoints, event files and how machines meet change no result; seeds are items."""
-    untracked = {
-        "train": {
-            *("seeds", "checkpoint_updates", "checkpoint_minutes", "checkpoints"),
-            *("tensorboard", "launcher", "rendezvous", "restarts"),
-        },
-        "align": {"candidates"},  # only for stage candidates
-    }
-    for name, keys in untracked.items():
-        fields = set(runner.Params.model_fields[name].annotation.model_fields)  # type: ignore[union-attr]
-        tracked = {key.split(".")[1] for key in _params.PARAMS[name] if key.startswith(f"{name}.")}
-        assert fields - tracked == keys
-    for split in ("train", "valid", "development", "test"):
-        keys = {"source_language", "target_language", "folder", "references", split}
-        keys |= {"train_pairs"} if split == "train" else set()
-        assert set(_params.PARAMS[f"download@{split}"]) == {f"download.{key}" for key in keys}
+@pytest.mark.parametrize("name", STAGES)
+def test_dvc_tracks_the_code_that_a_stage_can_run(name: str, pipeline: dict[str, list[Any]]) -> None:
+    """Every module that its own module imports, at any distance, and no folder without one of them.
+
+    Left out are what makes values of params.yaml, what only shows progress, and the runner of stages.
+    """
+    reached = {one for one in graph().find_upstream_modules(f"pipelines.stages.{name}") if "." in one}
+    files = {Path(*one.split(".")).with_suffix(".py") for one in reached | {f"pipelines.stages.{name}"}}
+    files = {path for path in files if (ROOT / path).is_file() and not left_out(path)}
+    for item in pipeline[name]:
+        code = [Path(dep.def_path) for dep in item.deps if dep.def_path.startswith(("convs2s", "pipelines"))]
+        assert {path for path in files if not {path, *path.parents} & {*code}} == set()
+        folders = {path.parent for one in code for path in (ROOT / one).rglob("[!_]*.py")}
+        folders = {path.relative_to(ROOT) for path in folders} | {one for one in code if one.suffix}
+        assert {one for one in folders if not files & {one, *(p for p in files if p.parent == one)}} == set()
+
+
+def left_out(path: Path) -> bool:
+    """Return whether dvc.yaml leaves a module out on purpose."""
+    return path.parts[:2] in {("convs2s", "config"), ("convs2s", "watch")} or path.name.startswith("_")
+
+
+@functools.cache
+def graph() -> grimp.ImportGraph:
+    return grimp.build_graph("convs2s", "pipelines", cache_dir=None)

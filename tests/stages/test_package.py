@@ -11,13 +11,14 @@ from convs2s.package.folder import read_settings
 from pipelines.stages import package
 from tests.decode.parrot import TOKENIZE, TRANSLATE
 from tests.package.small_package import write_parts
+from tests.presets import params_of
 
 
 def run(folder: Path, alpha: object) -> Path:
     """Run the stage for seed 3 of two; return the model folder."""
     model, vocabulary, dictionary, table = write_parts(folder)
     write_json(folder / "alpha.json", {"alpha": 0.25})
-    metrics = {"seeds": {"3": {"bleu": 12.345, "chrf": 40.0}, "4": {"bleu": 99.0}}}
+    metrics = {"seeds": {"3": {"bleu": 12.345, "chrf": 40.0}, "4": {"bleu": 98.7}}}
     for name, content in {
         "evaluation/metrics.json": metrics,
         "trained.json": {"precision": "bfloat16"},
@@ -40,7 +41,7 @@ def run(folder: Path, alpha: object) -> Path:
         TranslateSection.model_validate({**TRANSLATE.model_dump(), "alpha": alpha}),
         ReplaceParams(enabled=True),
         languages=("en", "de"),
-        training=tuple(range(len(package.TRAINING))),
+        train=params_of("tatoeba-en-de").train,
         model=model,
         vocabulary=vocabulary,
         truecasers=folder / "truecasers",
@@ -65,13 +66,13 @@ def test_the_folder_translates_and_its_card_has_the_scores(tmp_path: Path) -> No
         "| test pairs in it | 2 of 2,737, and 3 of their source sentences |",
         "| translated by models | 1,234 of the pairs |",
         r"| warnings | valid: 9 pairs of 9 look swapped; train: a \| b |",
-        "| `train.batch_by` | 1 |",
+        '| `train.batch_by` | "tokens" |',
         "| BLEU, detokenized | 12.3",
         r"`nrefs:1\|case:mixed\|tok:13a`",
         f"`newstest2014: 2,737 lines, sha256 {'0' * 64}`",
     ):
         assert part in card
-    assert "99" not in card
+    assert "98.7" not in card
     translator = convs2s.load(folder, "cpu")
     assert len(translator.translate(["ein Haus."])) == 1
     assert translator.dictionary == {"dog": "Hund"}
@@ -83,6 +84,5 @@ def test_the_folder_translates_and_its_card_has_the_scores(tmp_path: Path) -> No
 
 
 def test_the_folder_carries_the_number_that_was_tuned(tmp_path: Path) -> None:
-    """A user has no validation set; a number in params.yaml is not replaced by a tuned one."""
-    assert read_settings(run(tmp_path / "tuned", alpha="tuned")).translate.alpha == 0.25
-    assert read_settings(run(tmp_path / "number", alpha=0.5)).translate.alpha == 0.5
+    """A user has no validation set."""
+    assert read_settings(run(tmp_path, alpha="tuned")).translate.alpha == 0.25

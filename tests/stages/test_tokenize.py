@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.base.files import read_folder, write_folder
+from convs2s.config.section import NOTHING
 from convs2s.text.corpus.filter import Pair
 from pipelines.stages import tokenize, truecase
 from tests.decode.parrot import TOKENIZE
@@ -32,7 +33,9 @@ def test_words_get_the_case_inside_sentences_of_their_side(tmp_path: Path) -> No
     """It is counted after tokenization, or "Paris." would be a word. Romanian letters are normalized, too."""
     languages, changes = ("en", "ro"), {"truecase": True, "normalize_romanian": True}
     write_folder(tmp_path / "train", CASED)
-    truecase.run(TOKENIZE.model_copy(update=changes), languages, None, tmp_path / "train", tmp_path / "cases")
+    truecase.run(
+        TOKENIZE.model_copy(update=changes), languages, Path(NOTHING), tmp_path / "train", tmp_path / "cases"
+    )
     source, target = (
         (tmp_path / "cases" / f"{side}.tsv").read_text(encoding="utf-8") for side in ("source", "target")
     )
@@ -49,13 +52,13 @@ def test_a_training_that_starts_from_a_model_takes_its_truecasers(tmp_path: Path
         (tmp_path / name).write_text("taken\t1\n")
     for wanted, expected in ((True, b"taken\t1\n"), (False, b"")):
         params = TOKENIZE.model_copy(update={"truecase": wanted})
-        truecase.run(params, ("en", "ro"), str(tmp_path), tmp_path / "train", tmp_path / "cases")
+        truecase.run(params, ("en", "ro"), tmp_path, tmp_path / "train", tmp_path / "cases")
         assert [path.read_bytes() for path in sorted((tmp_path / "cases").iterdir())] == [expected] * 2
 
 
 def test_switched_off_no_case_is_learned(tmp_path: Path) -> None:
     """Nothing is read, either: the files exist for DVC but are empty."""
-    truecase.run(TOKENIZE, ("en", "ro"), None, tmp_path / "nowhere", tmp_path / "cases")
+    truecase.run(TOKENIZE, ("en", "ro"), Path(NOTHING), tmp_path / "nowhere", tmp_path / "cases")
     assert [path.read_bytes() for path in sorted((tmp_path / "cases").iterdir())] == [b"", b""]
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from convs2s.model.description import digest_of_file
 from convs2s.train.run import train_model
 from pipelines.stages import train
 from tests.train.tiny import tiny_params
@@ -20,8 +21,10 @@ def test_the_stage_trains_with_what_it_is_given(tmp_path: Path, monkeypatch: pyt
     )
     params = tiny_params(tmp_path)
     paths = {name: tmp_path / name for name in ("encoded", "vocabulary", "candidates", "work", "out")}
-    (tmp_path / "train.txt").write_text("param train.dropout 0.1\ncode 1 loop\ncode 2 loss\n")
-    train.run(params.model, params.train, 7, tmp_path / "train.txt", **paths)
+    train.run(params.model, params.train, params.run, 7, **paths)
     (bound,) = given
-    code = {"loop": "1", "loss": "2"}
-    assert bound.arguments == {"model": params.model, "train": params.train, "seed": 7, **paths, "code": code}
+    code = bound.arguments.pop("code")
+    sections = {"model": params.model, "train": params.train, "run": params.run}
+    assert bound.arguments == {**sections, "seed": 7, **paths}
+    assert code["convs2s/train/loop.py"] == digest_of_file(Path("convs2s/train/loop.py"))
+    assert "convs2s/decode/beam_search.py" not in code

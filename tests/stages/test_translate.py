@@ -47,6 +47,8 @@ def run(
     """Translate with a seed's model or the ensemble; return the files written."""
     inputs = [folders / name for name in ("trained", "vocabulary", "candidates", "truecasers", "test")]
     params = TranslateSection.model_validate({**TRANSLATE.model_dump(), **changes})
+    if params.alpha != "tuned":
+        write_json(folders / "alpha.json", {"alpha": params.alpha})
     paths = (*inputs, folders / "alpha.json", folders / "out")
     translate.run(params, TOKENIZE, ("en", "de"), list(seeds), member, *paths)
     return {path.name: path.read_bytes() for path in (folders / "out").iterdir()}
@@ -84,8 +86,7 @@ def test_an_ensemble_is_of_the_seeds_named_and_no_other(folders: Path) -> None:
 @pytest.mark.parametrize("member", ["1", "ensemble"])
 def test_a_tuned_alpha_is_that_of_the_stage_tune(folders: Path, member: str) -> None:
     """The translations equal those with this alpha as a number."""
-    write_json(folders / "alpha.json", {"alpha": 0.25})
-    tuned, same, other = (run(folders, member, n_best=2, alpha=alpha) for alpha in ("tuned", 0.25, 1.0))
+    same, tuned, other = (run(folders, member, n_best=2, alpha=alpha) for alpha in (0.25, "tuned", 1.0))
     assert tuned == same
     assert tuned["hypotheses.jsonl"] != other["hypotheses.jsonl"]  # which has scores
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from convs2s.base.files import read_folder, read_json, write_folder
+from convs2s.base.files import read_folder, read_json, write_folder, write_json
 from convs2s.config.translate import TranslateSection
 from convs2s.config.tune import TuneParams
 from convs2s.decode.beam_search import BeamSearch
@@ -44,7 +44,8 @@ def section(alpha: object, **changes: object) -> TranslateSection:
 def searched(folder: Path, alpha: float, **changes: object) -> list[str]:
     """Run a separate search with the stage translate; return the best hypotheses."""
     inputs = [folder / name for name in ("trained", "vocabulary", "candidates", "truecasers", "test")]
-    paths = (*inputs, folder / "no.json", folder / "out")
+    write_json(folder / "alpha.json", {"alpha": alpha})
+    paths = (*inputs, folder / "alpha.json", folder / "out")
     none = TOKENIZE.model_copy(update={"tokenizer": "none", "normalize_punctuation": False})
     translate.run(section(alpha, **changes), none, ("en", "de"), [1], "1", *paths)
     sentences = read_hypotheses(folder / "out" / "hypotheses.jsonl")
@@ -103,10 +104,10 @@ def test_the_ensemble_has_an_alpha_of_its_own(folders: Path) -> None:
 
 
 def test_with_a_number_nothing_is_searched(folders: Path) -> None:
-    """Not even a model is read; the files are the same for any number, so they cause no reruns."""
+    """Not even a model is read; alpha.json has the number."""
     for part in ("trained", "vocabulary", "valid"):
         (folders / part).rename(folders / f"no-{part}")
     for member, alpha in (("1", 1.0), ("1", 0.5), ("ensemble", 1.0)):
         run(folders, member, alpha)
         found = [(folders / "tuned" / name).read_bytes() for name in ("alphas.csv", "alpha.json")]
-        assert found == [b"alpha,bleu,length_ratio\n", b"{}\n"]
+        assert found == [b"alpha,bleu,length_ratio\n", f'{{\n  "alpha": {alpha}\n}}\n'.encode()]

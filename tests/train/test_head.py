@@ -31,7 +31,7 @@ def start(folder: Path, nodes: list[Node], words: Words | None = None, **changes
     """Return a head to which these nodes have come and said how they ended."""
     wanted: dict[str, Any] = {"nodes": 2, "launcher": SLEEP, "rendezvous": "localhost"}
     params = tiny_params(folder, **wanted | changes)
-    found = Head(params.train)
+    found = Head(params.train, params.run)
     for i, one in enumerate(nodes):
         found.store.set(f"node/{i}", json.dumps(dataclasses.asdict(one)))
     for i, word in (words or {}).items():
@@ -77,7 +77,7 @@ def test_the_node_of_this_folder_writes(pair: list[Node]) -> None:
     [
         (1, {}, TimeoutError, r"expected 2 nodes at localhost:\d+, found b in /b in 0\.2 s\."),
         (1, {"launcher": "false"}, LostNodeError, "found b in /b, then it ended with status 1; messages"),
-        (0, {"launcher": "no-such-command -n 2"}, OSError, "train.launcher: no-such-command -n 2 cannot be"),
+        (0, {"launcher": "no-such-command -n 2"}, OSError, "run.launcher: no-such-command -n 2 cannot be"),
         (
             0,
             {"rendezvous": "no.such.host.invalid"},
@@ -151,7 +151,7 @@ def test_the_end_of_a_node_ends_all(
 
 def test_a_launcher_that_ends_before_its_nodes_is_named(pair: list[Node], tmp_path: Path) -> None:
     """Somebody may have killed it."""
-    with pytest.raises(LostNodeError, match=r"train\.launcher ended with status 0 before b in /b, "):
+    with pytest.raises(LostNodeError, match=r"run\.launcher ended with status 0 before b in /b, "):
         start(tmp_path, pair, launcher="true").run("", [], "")
 
 
@@ -168,7 +168,7 @@ def test_a_lost_node_is_reason_to_start_again_as_often_as_configured(
     monkeypatch.setattr(Head, "run", run)
     params = tiny_params(tmp_path, nodes=2, launcher=SLEEP, rendezvous="localhost", restarts=2)
     with pytest.raises(LostNodeError, match="Node b: killed"):
-        train_on_nodes("", [], params.train, tmp_path / "work", "")
+        train_on_nodes("", [], params.train, params.run, tmp_path / "work", "")
     assert len(runs) == 3
     assert "restarts left after this: 1" in capsys.readouterr().err
 
@@ -180,4 +180,4 @@ def test_a_node_too_many_says_so(tmp_path: Path, pair: list[Node], monkeypatch: 
     monkeypatch.setattr(node, "follow_head", lambda *_: None)
     with pytest.raises(SystemExit):
         node.take_part(started.address)
-    assert started.word(2) == (FAILED, "Expected 2 nodes, but train.launcher starts more.")
+    assert started.word(2) == (FAILED, "Expected 2 nodes, but run.launcher starts more.")

@@ -34,7 +34,7 @@ from convs2s.base.messages import report_errors
 from convs2s.train.run import PATHS, train_model
 params = load_params()
 with report_errors("train", "", ""):
-    train_model(params.model, params.train, 1, *map(Path, PATHS))
+    train_model(params.model, params.train, params.run, 1, *map(Path, PATHS))
 """
 TINY: dict[str, Any] = {
     "batch_sentences": 4,
@@ -119,14 +119,14 @@ def test_a_node_and_the_launcher_are_killed(
 
     killer = threading.Thread(target=kill)
     killer.start()
-    run.train_model(params.model, params.train, 1, *map(Path, run.PATHS))
+    run.train_model(params.model, params.train, params.run, 1, *map(Path, run.PATHS))
     killer.join()
     check_equal(tmp_path / "a", undisturbed(tmp_path / "whole"))
     said = capfd.readouterr().err
     assert said.count("All start again, from the last checkpoint") == 2
     assert said.count("Training continues from work/") == 2
     assert re.search(rf"in {tmp_path}/b: It was killed|before \S+ in {tmp_path}/b", said), said
-    assert "train.launcher ended with status -9 before" in said
+    assert "run.launcher ended with status -9 before" in said
     assert not [path for path in (tmp_path / "b" / "work").rglob("*") if path.is_file()]
 
 

@@ -109,7 +109,7 @@ def whole(folder: Path, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> dict
     write_tiny(folder)
     params = tiny_params(folder, **{"dropout": 0.0, **changes})
     monkeypatch.chdir(folder)
-    train_model(params.model, params.train, 1, *map(Path, PATHS))
+    train_model(params.model, params.train, params.run, 1, *map(Path, PATHS))
     metrics: dict[str, Any] = json.loads((folder / "out" / "metrics.json").read_text(encoding="utf-8"))
     return metrics
 

@@ -37,7 +37,7 @@ def prepare(folder: Path, pairs: int = 150, **changes: Any) -> Params:
 def in_process(folder: Path, params: Params, monkeypatch: pytest.MonkeyPatch) -> None:
     """Train in the folder, since relative paths are part of the fingerprint."""
     monkeypatch.chdir(folder)
-    train_model(params.model, params.train, 1, *map(Path, PATHS))
+    train_model(params.model, params.train, params.run, 1, *map(Path, PATHS))
 
 
 def test_outputs_are_a_model_metrics_and_curves(

@@ -77,7 +77,7 @@ def test_compiling_needs_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(
         ValueError, match=r"train\.compile: expected a C\+\+ compiler, found no g\+\+ or clang\+\+"
     ):
-        work_as_one(params.model, params.train, 1, *[tmp_path] * 5, code={})
+        work_as_one(params.model, params.train, params.run, 1, *[tmp_path] * 5, code={})
 
 
 @pytest.mark.slow

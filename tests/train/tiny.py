@@ -57,6 +57,7 @@ def tiny_params(folder: Path, layers: int = 2, **train: Any) -> Params:
 
     Args:
         layers: of the encoder, and of the decoder; one suffices if only the course of a training matters.
+        train: values of the sections train and run.
     """
     content = default_params().model_dump()
     content["model"].update(
@@ -70,7 +71,6 @@ def tiny_params(folder: Path, layers: int = 2, **train: Any) -> Params:
         max_positions=32,
     )
     content["train"].update(
-        seeds=[1],
         dropout=0.1,
         batch_by="sentences",
         batch_sentences=8,
@@ -86,11 +86,12 @@ def tiny_params(folder: Path, layers: int = 2, **train: Any) -> Params:
         max_epochs=3,
         precision="float32",
         workers=1,
-        checkpoint_updates=5,
     )
-    content["align"]["candidates"] = 1000
+    content["candidates"]["per_source"] = 1000
     content["evaluate"]["heat_maps"] = 1
-    content["train"].update(train)
+    content["run"]["checkpoint_updates"] = 5
+    for name, value in train.items():
+        content["run" if name in content["run"] else "train"][name] = value
     content["translate"]["selection"] = content["train"]["selection"]
     with (folder / "params.yaml").open("w", encoding="utf-8") as stream:
         YAML(typ="safe").dump(content, stream)
@@ -100,7 +101,7 @@ def tiny_params(folder: Path, layers: int = 2, **train: Any) -> Params:
 def tiny_training(
     folder: Path, pairs: int = 150, place: Workers = ALONE, layers: int = 2, **train: Any
 ) -> Training:
-    """Build a training on the tiny corpus, with these changes to `train`, as one of the workers."""
+    """Build a training on the tiny corpus, with these changes to `train` and `run`, as one of the workers."""
     write_tiny(folder, pairs)
     params = tiny_params(folder, layers, **train)
     paths = folder / "encoded", folder / "vocabulary", folder / "candidates" / "candidates.npz", folder

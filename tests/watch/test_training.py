@@ -134,6 +134,6 @@ def test_event_files_need_tensorboard(tmp_path: Path, monkeypatch: pytest.Monkey
     """A training that was to be watched should say so before it starts."""
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     with pytest.raises(
-        ValueError, match=r"train.tensorboard: expected the package tensorboard, found none\. Run"
+        ValueError, match=r"run.tensorboard: expected the package tensorboard, found none\. Run"
     ):
         Curves(tmp_path / "curves", [], [], tmp_path / "events")

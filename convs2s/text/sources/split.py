@@ -54,7 +54,7 @@ def draw(folder: Path, lines: int, sample: int) -> None:
     """Keep this many of a folder's pairs, drawn at random, in their order; the same ones every time."""
     if sample > lines:
         raise ValueError(
-            f"download.train_pairs: expected at most {lines:,}, the pairs of download.train, found "
+            f"download.train.pairs: expected at most {lines:,}, the pairs of all its sources, found "
             f"{sample:,}. null takes all of them."
         )
     dice, left, drawn = random.Random(1), sample, bytearray(lines)
@@ -73,7 +73,7 @@ def write_references(path: Path, pairs: int, out: Path) -> None:
     if len(lines) != pairs:
         raise ValueError(
             f"{path}: expected {inflect(pairs, 'line')}, one reference per test pair, found {len(lines):,}. "
-            "Is it the right file for download.references?"
+            "Is it the right file for download.test.references?"
         )
     write_lines(out, lines)
 

@@ -57,7 +57,7 @@ RIGHT = hashlib.sha256(b"one\teins\n").hexdigest()
     [
         ([], None, None, r"b has no sentence pairs.*is it the right file"),
         ([("one", "zwei")], RIGHT, None, f"b: expected sha256 {RIGHT} of its pairs, found .* of 1 pair"),
-        ([("3", "3")], None, 3, r"download\.train_pairs: expected at most 2, .*found 3\. null takes all"),
+        ([("3", "3")], None, 3, r"download\.train\.pairs: expected at most 2, .*found 3\. null takes all"),
     ],
 )
 def test_unfit_parts_are_errors_and_keep_the_old_split(

@@ -41,7 +41,7 @@ def test_words_and_texts_of_the_sample_stay_the_same(name: str) -> None:
     """Scores are comparable only if the text is prepared in the same way (T31)."""
     params = params_of(name)
     lines = []
-    for language in (params.download.source_language, params.download.target_language):
+    for language in params.languages:
         tokenizer = Tokenizer(language, params.tokenize)
         for text in SAMPLE:
             words = tokenizer.tokenize(text)

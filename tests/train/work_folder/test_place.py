@@ -219,7 +219,7 @@ def test_a_place_that_cannot_be_used_is_refused_at_the_start(
     if address == "hanging":
         monkeypatch.setattr(place, "ANSWER", 0.05)
         monkeypatch.setattr(place.fsspec, "url_to_fs", lambda _: time.sleep(2))
-    with pytest.raises(OSError, match=rf"train\.checkpoints: {address}/\w+ cannot be used on .*{message}"):
+    with pytest.raises(OSError, match=rf"run\.checkpoints: {address}/\w+ cannot be used on .*{message}"):
         finish(checkpoints=address)
     assert not OUT.exists()
 

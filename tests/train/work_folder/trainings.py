@@ -29,7 +29,7 @@ LEFT: dict[str, Content] = {}
 def finish(code: dict[str, str] | None = None, **changes: Any) -> dict[str, str]:
     """Train to the end, with code of these digests; return the outputs, as hashes by name."""
     wanted = tiny_params(Path(), **TINY | {"max_epochs": EPOCHS, "checkpoint_updates": 1} | changes)
-    train_model(wanted.model, wanted.train, 1, *map(Path, PATHS), code=code or {})
+    train_model(wanted.model, wanted.train, wanted.run, 1, *map(Path, PATHS), code=code or {})
     remove_ended(WORK)
     return {
         str(path): hashlib.sha256(path.read_bytes()).hexdigest()

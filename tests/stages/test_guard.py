@@ -1,0 +1,139 @@
+"""A stage fails if a value or file that dvc.yaml declares for it changes while it runs, and only then."""
+
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from dvc.dependency.param import ParamsDependency
+from dvc.repo import Repo
+from ruamel.yaml import YAML
+
+from convs2s.config.load import load_params
+from pipelines.stages import __main__ as runner
+from pipelines.stages import _guard
+from pipelines.stages._guard import declared, unchanged
+from pipelines.stages._lifetime import MARK
+from tests.pipeline import WITH_ENSEMBLE, bare_repository
+
+ROOT = Path(__file__).parents[2]
+CODE, TEXT = "convs2s/text/corpus/filter.py", "data/tokenized/train/source.txt"
+
+
+@pytest.fixture(autouse=True)
+def _stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the stage filter reads, beside a file that another stage reads."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("params.yaml", "dvc.yaml", ".dvcignore"):
+        shutil.copy(ROOT / name, tmp_path)
+    for name in (CODE, TEXT, "convs2s/model/decoder.py", "convs2s/base/__pycache__/files.pyc"):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text("a b\n")
+
+
+def edit(name: str, old: str, new: str) -> Callable[[], object]:
+    return lambda: Path(name).write_text(Path(name).read_text().replace(old, new, 1))
+
+
+CHANGES: dict[str, tuple[Callable[[], object], str]] = {
+    "a value": (edit("params.yaml", "max_words: 175", "max_words: 9"), "filter.max_words 175 -> 9"),
+    "a language": (edit("params.yaml", "[en, de]", "[de, en]"), 'languages ["en", "de"] -> ["de", "en"]'),
+    "code": (edit(CODE, "a", "b"), rf"{CODE} 4 \d+ \d+ -> 4 \d+ \d+"),
+    "a text": (edit(TEXT, "a", "b"), rf"{TEXT} 4 .* -> 4 .*"),
+    "a text, touched": (lambda: os.utime(TEXT, (0, 0)), rf"{TEXT} 4 .* -> 4 0 \d+"),
+    "a text, gone": (Path(TEXT).unlink, rf"{TEXT} 4 .* -> None"),
+    "a new text": (Path("data/raw/test.txt").touch, ""),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_of_what_is_declared_is_an_error_at_the_end(name: str) -> None:
+    """DVC would record the result with what it finds then. The message says what, from what, to what."""
+    act, said = CHANGES[name]
+    for folder in ("train", "valid", "development", "test"):
+        Path("data/raw", folder).mkdir(parents=True)
+    if not said:
+        act, said = Path("data/raw/test/new.txt").touch, r"data/raw/test/new\.txt None -> 0 .*"
+    said = said if "\\" in said or ".*" in said else re.escape(said)
+    with (
+        pytest.raises(ValueError, match=rf"^changed while the stage ran, .*: {said}\. Undo"),
+        unchanged("filter"),
+    ):
+        act()
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        edit("params.yaml", "beam_size: 5", "beam_size: 9"),
+        edit("params.yaml", "checkpoint_minutes: 30", "checkpoint_minutes: 9"),
+        edit("params.yaml", "# longest side", "# the longest side"),
+        edit("convs2s/model/decoder.py", "a", "b"),
+        edit("convs2s/base/__pycache__/files.pyc", "a", "b"),
+        lambda: None,
+    ],
+)
+def test_any_other_change_is_for_other_stages(act: Callable[[], object]) -> None:
+    """Values are those of the beginning, read once."""
+    with unchanged("filter") as params:
+        act()
+    assert params.translate.beam_size == 5
+
+
+def test_a_change_is_said_at_once_and_only_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A training may go on for a week."""
+    monkeypatch.setattr(_guard, "SECONDS", 0.01)
+    said = ""
+    with pytest.raises(ValueError, match="changed while"), unchanged("filter"):
+        edit(CODE, "a", "b")()
+        deadline = time.monotonic() + 10
+        while not said and time.monotonic() < deadline:
+            time.sleep(0.05)
+            said += capsys.readouterr().err
+        time.sleep(0.1)
+    said += capsys.readouterr().err
+    assert (
+        said.strip().startswith(f"warning: filter will end without a result: {CODE}")
+        and said.count("warning") == 1
+    )
+
+
+def test_what_is_declared_is_what_dvc_knows(tmp_path: Path) -> None:
+    """DVC resolves the templates of dvc.yaml itself, for every item of every stage."""
+    folder = bare_repository(tmp_path, WITH_ENSEMBLE | {"download.folder": "texts"})
+    params = YAML(typ="safe").load(folder / "params.yaml")
+    with Repo(str(folder)) as repo:
+        stages = list(repo.index.stages)
+        assert len(stages) > 20
+        for stage in stages:
+            deps = [dep for dep in stage.deps if not isinstance(dep, ParamsDependency)]
+            for dep in deps:
+                path = Path(dep.def_path)
+                path = path if path.suffix else path / "content"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.touch()
+            values, files = declared(stage.addressing, params)
+            tracked = [dep.read_params() for dep in stage.deps if isinstance(dep, ParamsDependency)]
+            assert values == {key: value for one in tracked for key, value in one.items()}
+            folders = {one.def_path for one in deps}
+            assert {
+                name for name in folders if not any(Path(name) in {path, *path.parents} for path in files)
+            } == set()
+            assert all({str(path), *map(str, path.parents)} & folders for path in files)
+
+
+def test_the_runner_guards_a_stage_that_dvc_has_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without DVC, nothing is recorded."""
+    monkeypatch.setattr(runner, "load", lambda _: edit(TEXT, "a", "b"))
+    monkeypatch.setattr(runner, "annotations", lambda _: {})
+    runner.start("filter", [])
+    edit(TEXT, "b", "a")()
+    monkeypatch.setenv(MARK, "filter")
+    with pytest.raises(ValueError, match="changed while the stage ran"):
+        runner.start("filter", [])
+    assert load_params().filter.max_words == 175

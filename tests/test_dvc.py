@@ -1,0 +1,300 @@
+"""What a DVC user types in a clone, with real DVC, the real dvc.yaml and stages that are played."""
+
+import contextlib
+import json
+import re
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import networkx as nx  # type: ignore[import-untyped]
+import pytest
+from dvc.repo import Repo
+from ruamel.yaml import YAML
+
+from convs2s.config.load import load_params
+from pipelines.check import track_inputs
+from pipelines.flows.graph import name_of
+from tests.flows import toy
+from tests.light_dvc import light_dvc
+from tests.package.small_package import write_small_package
+from tests.player import play
+
+ROOT = toy.ROOT
+CODE = {
+    "decoding code": "convs2s/decode/beam_search.py",
+    "a comment": "convs2s/model/decoder.py",
+    "serving code": "convs2s/serve/app.py",
+}
+UP_TO_DATE = "Data and pipelines are up to date."
+
+# What is edited, and the stages that `dvc status` names then; all after them run as well.
+EDITS: dict[str, tuple[dict[str, Any], str]] = {
+    "languages": (
+        {"languages": ["de", "en"]},
+        "download truecase tokenize filter translate replace evaluate package",
+    ),
+    "seeds": ({"seeds": [1, 2]}, "train@2 tune@2 translate@2 replace@2 package@2 evaluate"),
+    "download.train": ({"download.train": {"sources": []}}, "download@train"),
+    "augment.tag": ({"augment.tag": "<bt>"}, "filter"),
+    "tokenize.lowercase": (
+        {"tokenize.lowercase": True},
+        "truecase tokenize translate replace evaluate package",
+    ),
+    "filter.max_words": ({"filter.max_words": 100}, "filter"),
+    "vocabulary.kind": ({"vocabulary.kind": "word"}, "vocabulary"),
+    "align.iterations": ({"align.iterations": 4}, "align candidates"),
+    "candidates.per_source": ({"candidates.per_source": 9}, "candidates"),
+    "model.max_positions": ({"model.max_positions": 99}, "train"),
+    "train.dropout": ({"train.dropout": 0.3}, "train package"),
+    "train.start_from": ({"train.start_from": "data/start"}, "truecase vocabulary train package"),
+    "tune.alphas": ({"tune.alphas": [1.0]}, "tune"),
+    "translate.beam_size": ({"translate.beam_size": 2}, "tune translate package"),
+    "replace.enabled": ({"replace.enabled": True}, "align replace evaluate package"),
+    "evaluate.examples": ({"evaluate.examples": 3}, "evaluate"),
+    "package.name": ({"package.name": "mine"}, "package"),
+    "run.checkpoint_minutes": ({"run.checkpoint_minutes": 5}, ""),
+    "a text": ({"data/own/train.txt": "more\n"}, "data/own.dvc download"),
+    "decoding code": ({CODE["decoding code"]: "EDITED = 1\n"}, "augment tune translate package"),
+    "a comment": ({CODE["a comment"]: "# edited\n"}, "augment train tune translate package"),
+    "serving code": ({CODE["serving code"]: "EDITED = 1\n"}, ""),
+}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a clone whose first run has ended and is committed; its texts are tracked by DVC."""
+    folder = tmp_path_factory.mktemp("dvc") / "clone"
+    folder.mkdir()
+    for name in ("dvc.yaml", "params.yaml", ".dvcignore", ".gitignore", "README.md"):
+        shutil.copy(ROOT / name, folder)
+    stages = YAML(typ="safe").load(ROOT / "dvc.yaml")["stages"].values()
+    code = {
+        Path(dep) for stage in stages for dep in stage["deps"] if dep.startswith(("convs2s", "pipelines"))
+    }
+    files = {path if path.suffix else path / "code.py" for path in code} | {
+        Path(path) for path in CODE.values()
+    }
+    for path in {*files, Path("data/none/.gitkeep"), Path("data/own/train.txt")}:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text("# text\n")
+    write_small_package(folder / "data").rename(folder / "data/start")
+    toy.set_params(folder, {"download.folder": "data/own", "train.start_from": "data/start"})
+    toy.run(folder, "git", "init", "--quiet")
+    Repo.init(str(folder)).close()
+    shutil.copy(ROOT / ".dvc/config", folder / ".dvc/config")
+    with (folder / ".gitignore").open("a") as stream:
+        stream.write("/ran.txt\n")
+    notes = list(track_inputs(load_params(folder / "params.yaml"), folder))
+    assert [note.partition(" from now on")[0] for note in notes] == [
+        "DVC tracks data/own",
+        "DVC tracks data/start",
+    ]
+    assert list(track_inputs(load_params(folder / "params.yaml"), folder)) == []
+    toy.set_params(folder, {"train.start_from": "data/none"})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dvc.stage.run._run", play_command)
+        toy.dvc(folder, "repro")
+    toy.commit(folder)
+    return folder
+
+
+@pytest.fixture
+def plain_clone(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a copy of the clone."""
+    monkeypatch.setattr("dvc.stage.run._run", play_command)
+    folder = Path(shutil.copytree(finished, tmp_path / "clone", symlinks=True))
+    (folder / "ran.txt").unlink()
+    return folder
+
+
+@pytest.fixture
+def clone(plain_clone: Path) -> Iterator[Path]:
+    """Yield a copy of the clone, in which DVC does less than usual, with the same results."""
+    with light_dvc():
+        yield plain_clone
+
+
+def play_command(executable: str | None, command: str, **process: Any) -> None:
+    """Play a stage whose command DVC would start."""
+    with contextlib.chdir(process["cwd"]):
+        play(process["env"]["DVC_STAGE"], command)
+
+
+def ran(folder: Path) -> set[str]:
+    """Return the stages that have run since the last call."""
+    path = folder / "ran.txt"
+    found = set(path.read_text().split()) if path.exists() else set()
+    path.unlink(missing_ok=True)
+    return found
+
+
+def edit(folder: Path, changes: dict[str, Any]) -> None:
+    """Edit values of params.yaml, and append to files."""
+    files = {name for name in changes if (folder / name).is_file()}
+    for name in files:
+        with (folder / name).open("a") as stream:
+            stream.write(changes[name])
+    toy.set_params(folder, {name: value for name, value in changes.items() if name not in files})
+
+
+def graph_of(folder: Path) -> Any:
+    """Return the graph of stage names, from each stage to those after it."""
+    with Repo(str(folder)) as repo:
+        edges = repo.index.graph.edges
+        return nx.DiGraph([(name_of(parent), name_of(child)) for child, parent in edges])
+
+
+def of_stages(words: str, names: set[str]) -> set[str]:
+    """Return the items of these stages, each given as a stage or as one item."""
+    return {name for name in names for word in words.split() if word in {name, name.partition("@")[0]}}
+
+
+def test_after_a_run_all_is_up_to_date(clone: Path) -> None:
+    """A script can ask. A file that no stage declares changes nothing."""
+    assert toy.dvc(clone, "status") == toy.dvc(clone, "repro").splitlines()[-1] == UP_TO_DATE
+    edit(clone, {"README.md": "more\n"})
+    assert toy.dvc(clone, "status") == UP_TO_DATE
+    assert ran(clone) == set()
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_an_edit_runs_what_the_table_says(name: str, clone: Path) -> None:
+    """docs/parameters.md, `dvc status`, `dvc repro --dry` and a run agree."""
+    changes, words = EDITS[name]
+    row = re.search(
+        rf"^\| `?{re.escape(name)}`?[^|]*\|([^|]*)\|$", (ROOT / "docs/parameters.md").read_text(), re.M
+    )
+    assert row is not None, f"docs/parameters.md, 'What runs again', has no row for {name}"
+    assert re.findall(r"[\w@./]+", row[1].replace("nothing", "")) == [
+        one for one in words.split() if "/" not in one
+    ]
+    edit(clone, changes)
+    graph = graph_of(clone)
+    named = of_stages(words, set(graph))
+    assert set(json.loads(toy.dvc(clone, "status", "--json"))) == named
+    if name != "seeds":  # DVC fails then, as the models of the new seed are not there
+        dry = set(re.findall(r"Running stage '(\S+)':", toy.dvc(clone, "repro", "--dry")))
+        assert dry == {one for one in named if not one.endswith(".dvc")}
+    toy.dvc(clone, "repro")
+    after = named.union(*(nx.descendants(graph, one) for one in named))
+    assert ran(clone) == {one for one in after if not one.endswith(".dvc")}
+
+
+def test_dvc_names_the_value_that_was_edited(clone: Path) -> None:
+    """In `params diff` exactly, in `status` by its section; `metrics diff` has both scores."""
+    edit(clone, {"translate.beam_size": 2})
+    status = json.loads(toy.dvc(clone, "status", "--json"))
+    assert status["translate@1"] == [{"changed deps": {"params.yaml": {"translate": "modified"}}}]
+    diff = json.loads(toy.dvc(clone, "params", "diff", "--json"))
+    assert diff == {"params.yaml": {"translate.beam_size": {"old": 5, "new": 2, "diff": -3}}}
+    toy.dvc(clone, "repro")
+    diff = json.loads(toy.dvc(clone, "metrics", "diff", "--json"))
+    assert {"old", "new", "diff"} == diff["data/evaluation/metrics.json"]["mean.bleu"].keys()
+    assert ran(clone) == {"tune@1", "translate@1", "replace@1", "evaluate", "package@1"}
+    edit(clone, {"translate.beam_size": 5})
+    toy.dvc(clone, "repro")
+    assert ran(clone) == set()  # the results of the former value are in the cache
+    assert toy.dvc(clone, "status") == UP_TO_DATE
+
+
+def test_a_single_stage_runs_after_an_edit(clone: Path) -> None:
+    """And so do those after it; neither is skipped as unchanged."""
+    edit(clone, {"translate.beam_size": 2})
+    toy.dvc(clone, "repro", "--single-item", "translate@1")
+    assert ran(clone) == {"translate@1"}
+    edit(clone, {"translate.beam_size": 3})
+    toy.dvc(clone, "repro", "--downstream", "translate@1")
+    assert ran(clone) == {"translate@1", "replace@1", "evaluate", "package@1"}
+
+
+def test_a_comment_is_accepted_by_commit_and_a_stage_can_be_frozen(clone: Path) -> None:
+    """As DVC's manual says: neither runs."""
+    edit(clone, {"convs2s/model/decoder.py": "# a comment\n"})
+    toy.dvc(clone, "commit", "--force")
+    assert toy.dvc(clone, "status") == UP_TO_DATE
+    toy.dvc(clone, "freeze", "filter")
+    edit(clone, {"filter.max_words": 100})
+    toy.dvc(clone, "repro")
+    assert ran(clone) == set()
+    toy.dvc(clone, "unfreeze", "filter")
+    toy.dvc(clone, "repro")
+    assert {"filter", "train@1"} <= ran(clone)
+
+
+def test_another_clone_pulls_texts_and_results(clone: Path, tmp_path: Path) -> None:
+    """There nothing runs. `gc -w` keeps what the workspace needs."""
+    toy.dvc(clone, "remote", "add", "--quiet", "--default", "store", str(tmp_path / "store"))
+    toy.dvc(clone, "gc", "--workspace", "--force")
+    toy.dvc(clone, "push")
+    toy.commit(clone)
+    toy.run(tmp_path, "git", "clone", "--quiet", str(clone), "theirs")
+    theirs = tmp_path / "theirs"
+    toy.dvc(theirs, "pull")
+    assert toy.dvc(theirs, "status") == UP_TO_DATE
+    assert (theirs / "data/own/train.txt").read_text() == "# text\n"
+    toy.dvc(theirs, "repro")
+    assert ran(theirs) == set()
+
+
+def test_a_folder_outside_the_clone_can_be_imported(clone: Path) -> None:
+    """As the note says; others get it then."""
+    (clone.with_name("news")).mkdir()
+    toy.set_params(clone, {"download.folder": str(clone.with_name("news"))})
+    [note] = track_inputs(load_params(clone / "params.yaml"), clone)
+    command = note.partition(": dvc ")[2].partition(",")[0]
+    toy.dvc(clone, *command.split())
+    toy.set_params(clone, {"download.folder": "data/news"})
+    assert list(track_inputs(load_params(clone / "params.yaml"), clone)) == []
+
+
+def shown(folder: Path) -> dict[str, int]:
+    """Return filter.max_words by name of each experiment that has ended."""
+    table = json.loads(toy.dvc(folder, "exp", "show", "--json"))
+    runs = [one["revs"][0] for row in table for one in row["experiments"] or ()]
+    return {one["name"]: one["data"]["params"]["params.yaml"]["data"]["filter"]["max_words"] for one in runs}
+
+
+def test_experiments_run_here_and_in_copies(plain_clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`exp run -S` in the workspace, `--temp`, and `--queue` with `queue start`; `exp show`, `exp apply`.
+
+    Copies have the texts, because DVC tracks them; git alone would leave them out.
+    """
+    clone, programs = plain_clone, plain_clone.with_name("bin")
+    programs.mkdir()
+    (programs / "python").write_text(f'#!/bin/sh\nexec {sys.executable} {ROOT / "tests/player.py"} "$@"\n')
+    (programs / "python").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{Path(sys.executable).parent}:/usr/bin:/bin")
+    toy.dvc(clone, "exp", "run", "--name", "here", "--set-param", "filter.max_words=3", "filter")
+    toy.run(
+        clone, "dvc", "exp", "run", "--temp", "--name", "copy", "--set-param", "filter.max_words=4", "filter"
+    )
+    toy.run(
+        clone,
+        "dvc",
+        "exp",
+        "run",
+        "--queue",
+        "--name",
+        "queued",
+        "--set-param",
+        "filter.max_words=5",
+        "filter",
+    )
+    toy.run(clone, "dvc", "queue", "start")
+    wait(lambda: len(shown(clone)) == 3)
+    assert shown(clone) == {"here": 3, "copy": 4, "queued": 5}
+    toy.dvc(clone, "exp", "apply", "copy")
+    assert "max_words: 4 " in (clone / "params.yaml").read_text()
+    assert json.loads(toy.dvc(clone, "status", "--json", "filter")) == {}
+
+
+def wait(is_done: Callable[[], bool], seconds: float = 120.0) -> None:
+    """Wait until something is so."""
+    deadline = time.monotonic() + seconds
+    while not is_done():
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
