@@ -196,7 +196,7 @@ def play(folder: Path, references: References, dice: random.Random) -> tuple[str
 
 
 def make_pristine(place: Path) -> Path:
-    """Make the repository `base`, and run it; return a copy in which nothing has run yet, with compiled code."""
+    """Make the repository `base` and run it; return a copy in which nothing has run, with compiled code."""
     base, pristine = place / "base", place / "pristine"
     assert forked.Process(functools.partial(make, base)).wait() == 0
     for name in LIBRARIES:
