@@ -95,6 +95,16 @@ def test_every_stage_checks_the_file(capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().err.startswith(f"encode: error: {FAULT}")
 
 
+def test_every_stage_checks_the_models_that_params_yaml_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`dvc repro` alone does not run the check; a model that does not fit would cost a training."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, start_from="data/nowhere")
+    with pytest.raises(FileNotFoundError, match=r"^train\.start_from: expected a model folder"):
+        runner.start("encode", [])
+
+
 def test_make_flow_starts_neither_server_nor_run(attacked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A faulty params.yaml must be reported before anything starts."""
     monkeypatch.setattr(machine, "ROOT", attacked)

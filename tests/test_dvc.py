@@ -94,6 +94,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "DVC tracks data/start",
     ]
     assert list(track_inputs(load_params(folder / "params.yaml"), folder)) == []
+    assert {"data/own.dvc", "data/start.dvc"} <= set(toy.run(folder, "git", "ls-files").split())
     toy.set_params(folder, {"train.start_from": "data/none"})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("dvc.stage.run._run", play_command)

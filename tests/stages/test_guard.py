@@ -15,6 +15,7 @@ from ruamel.yaml import YAML
 from convs2s.config.load import load_params
 from pipelines.stages import __main__ as runner
 from pipelines.stages import _guard
+from pipelines.stages import filter as filter_stage
 from pipelines.stages._guard import declared, unchanged
 from pipelines.stages._lifetime import MARK
 from tests.pipeline import WITH_ENSEMBLE, bare_repository
@@ -41,8 +42,8 @@ def edit(name: str, old: str, new: str) -> Callable[[], object]:
 CHANGES: dict[str, tuple[Callable[[], object], str]] = {
     "a value": (edit("params.yaml", "max_words: 175", "max_words: 9"), "filter.max_words 175 -> 9"),
     "a language": (edit("params.yaml", "[en, de]", "[de, en]"), 'languages ["en", "de"] -> ["de", "en"]'),
-    "code": (edit(CODE, "a", "b"), rf"{CODE} 4 \d+ \d+ -> 4 \d+ \d+"),
-    "a text": (edit(TEXT, "a", "b"), rf"{TEXT} 4 .* -> 4 .*"),
+    "code": (edit(CODE, "a", "aa"), rf"{CODE} 4 \d+ \d+ -> 5 \d+ \d+"),
+    "a text": (edit(TEXT, "a", "aa"), rf"{TEXT} 4 .* -> 5 .*"),
     "a text, touched": (lambda: os.utime(TEXT, (0, 0)), rf"{TEXT} 4 .* -> 4 0 \d+"),
     "a text, gone": (Path(TEXT).unlink, rf"{TEXT} 4 .* -> None"),
     "a new text": (Path("data/raw/test.txt").touch, ""),
@@ -90,7 +91,7 @@ def test_a_change_is_said_at_once_and_only_once(
     monkeypatch.setattr(_guard, "SECONDS", 0.01)
     said = ""
     with pytest.raises(ValueError, match="changed while"), unchanged("filter"):
-        edit(CODE, "a", "b")()
+        edit(CODE, "a", "aa")()
         deadline = time.monotonic() + 10
         while not said and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -129,10 +130,9 @@ def test_what_is_declared_is_what_dvc_knows(tmp_path: Path) -> None:
 
 def test_the_runner_guards_a_stage_that_dvc_has_started(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without DVC, nothing is recorded."""
-    monkeypatch.setattr(runner, "load", lambda _: edit(TEXT, "a", "b"))
+    monkeypatch.setattr(filter_stage, "run", edit(TEXT, "a", "aa"))
     monkeypatch.setattr(runner, "annotations", lambda _: {})
     runner.start("filter", [])
-    edit(TEXT, "b", "a")()
     monkeypatch.setenv(MARK, "filter")
     with pytest.raises(ValueError, match="changed while the stage ran"):
         runner.start("filter", [])
