@@ -80,9 +80,10 @@ def make(folder: Path) -> Path:
     for name in ("dvc.yaml", ".dvcignore"):
         shutil.copy(ROOT / name, folder)
     (folder / "data" / "none").mkdir(parents=True)
-    params = toy_params(folder)
+    yaml = YAML(typ="safe")
+    yaml.default_flow_style = False  # a value on each line, for edits
     with (folder / "params.yaml").open("w", encoding="utf-8") as stream:
-        YAML(typ="safe").dump(params.model_dump(mode="json"), stream)
+        yaml.dump(toy_params(folder).model_dump(mode="json"), stream)
     Repo.init(str(folder), no_scm=True).close()
     (folder / ".dvc" / "config").write_text("[core]\n no_scm = true\n analytics = false\n")
     repair(folder)  # keeps DVC's databases in the repository, so that a case can damage them as well
