@@ -10,10 +10,10 @@ from pathlib import Path
 import requests
 from dvc.config import Config
 
-from convs2s.config.download import FilesSource, MtdataSource, Source, UrlSource
+from convs2s.config.download import FilesSource, Source, UrlSource
 from convs2s.config.params import Params
-from convs2s.text.sources.remote import Remote
-from convs2s.text.sources.unpack import is_archive
+from convs2s.text.sources.pair_files import list_names
+from convs2s.text.sources.remote import file_name, is_archive, stored_name
 
 GB = 10**9
 # Bytes of text in a byte of a file.
@@ -62,17 +62,15 @@ def estimate(params: Params, root: Path) -> tuple[int, list[str]]:
 def read_sizes(source: Source, local: Path, root: Path) -> Iterator[tuple[str, int | None, bool]]:
     """Yield the name of each file of a corpus, its bytes if known, and whether it is fetched."""
     if isinstance(source, FilesSource):
-        for name in filter(None, (source.source, source.target, source.tsv)):
+        for name in list_names(source):
             own = local / name
             yield name, own.stat().st_size if own.is_file() else None, False
     elif isinstance(source, UrlSource):
-        for remote in source.fetch:
-            file = Remote(remote.urls, remote.checksum)
-            own = local / file.name
-            found = own if own.is_file() else root / "data" / "downloads" / f"{file.key}.{file.name}"
-            yield file.name, found.stat().st_size if found.is_file() else ask_size(file.urls[0]), found != own
-    elif isinstance(source, MtdataSource):
-        yield from ((name, None, True) for name in source.ids)
+        for file in source.fetch:
+            own = local / file_name(file)
+            found = own if own.is_file() else root / "data" / "downloads" / stored_name(file)
+            size = found.stat().st_size if found.is_file() else ask_size(file.urls[0])
+            yield own.name, size, found != own
 
 
 def ask_size(url: str) -> int | None:

@@ -111,8 +111,6 @@ def name_type(schema: Mapping[str, Any]) -> str:
         case {"items": items}:
             of = " of [sources](#sources)" if "discriminator" in items else f": {name_type(items)}"
             text = f"list{', not empty' if schema.get('minItems') else ''}{of}"
-        case {"additionalProperties": values}:
-            text = f"mapping to {name_type(values)}"
         case _:
             bounds = [
                 f"{words} {schema[key]:,}"

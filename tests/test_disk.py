@@ -63,14 +63,13 @@ def test_text_is_in_four_stages_and_in_the_cache(own: Path) -> None:
 
 
 def test_servers_say_how_large_their_files_are(own: Path) -> None:
-    """A file that is here is not asked for; one that nobody has is named, as are data sets of mtdata."""
+    """A file that is here is not asked for; one that nobody has is named."""
     archive = {"kind": "url", "source": "a.en", "target": "a.de"}
     with serve() as site:
         site.files["here/train.tgz"] = bytes(MB)
         fetch = [{"urls": [site.url(name)], "checksum": None} for name in ("here/train.tgz", "gone.zip")]
-        mtdata = {"kind": "mtdata", "ids": ["Some-news-1-eng-deu"], "sha256": {}}
-        params = changed(sources=[archive | {"fetch": fetch}, mtdata])
-        assert disk.estimate(params, own.parent)[1] == ["gone.zip", "Some-news-1-eng-deu"]
+        params = changed(sources=[archive | {"fetch": fetch}])
+        assert disk.estimate(params, own.parent)[1] == ["gone.zip"]
         assert text_of(params, own.parent) == pytest.approx(1 + 3 + 4 * 2 * 3, abs=0.01)
         for name in ("train.tgz", "gone.zip"):
             (own / name).write_bytes(bytes(MB))

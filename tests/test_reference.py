@@ -34,7 +34,6 @@ def test_the_page_in_the_repository_is_that_of_the_schema() -> None:
         ("translate.alpha", "number (at least 0, at most 10) or `tuned`"),
         ("model.attention", "list, not empty: true or false"),
         ("columns", "list of 2: integer (at least 0) or null"),
-        ("sha256", "mapping to text (as `^[0-9a-f]{64}$`)"),
         ("train.selection", "keys of [SelectionParams](#selectionparams) or null"),
     ],
 )

@@ -7,12 +7,10 @@ from pydantic import AfterValidator, Field, model_validator
 
 from convs2s.config.section import LANGUAGE, Count, Positive, Section
 
-SHA256 = r"^[0-9a-f]{64}$"
 CHECKSUM = r"^([0-9a-f]{64}|[0-9a-f]{32})$"
 WORD = r"^[!-~]+$"
 PATTERNS = {
     LANGUAGE: "a code of two or three lowercase letters, such as en",
-    SHA256: "64 digits 0 to 9 and a to f, as sha256sum prints them",
     WORD: "ASCII characters without spaces",
     CHECKSUM: "64 digits 0 to 9 and a to f, as sha256sum prints them, or 32, as md5sum does",
 }
@@ -47,11 +45,11 @@ class PairFiles(Section):
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:
-        given = [name for name in ("source", "target", "tsv", "columns") if getattr(self, name) is not None]
-        if given not in (["source", "target"], ["tsv", "columns"]):
+        keys = [key for key in ("source", "target", "tsv", "columns") if getattr(self, key) is not None]
+        if keys not in (["source", "target"], ["tsv", "columns"]):
             raise ValueError(
                 "expected either `source` and `target`, or `tsv` and `columns`, found "
-                + (", ".join(given) or "none of them")
+                + (", ".join(keys) or "none of them")
             )
         if self.source is not None and self.source == self.target:
             raise ValueError(f"expected a file of its own for each side, found {self.source} for both")
@@ -84,16 +82,6 @@ class UrlSource(PairFiles):
     """Files to fetch; a file with the same name and checksum in `download.folder` is used instead."""
 
 
-class MtdataSource(Section):
-    """Data sets by mtdata id (needs the extra `mtdata`)."""
-
-    kind: Literal["mtdata"]
-    ids: Annotated[list[str], Field(min_length=1)]
-    """For example StanfordNLP-wmt14_train-1-eng-deu."""
-    sha256: dict[str, Annotated[str, Field(pattern=SHA256)]]
-    """id -> sha256 of the pairs as 'source TAB target LF' lines, where known; may be empty."""
-
-
 class SacrebleuSource(Section):
     """A test set by its sacreBLEU name."""
 
@@ -102,7 +90,7 @@ class SacrebleuSource(Section):
     """For example wmt14/full."""
 
 
-Source = Annotated[FilesSource | UrlSource | MtdataSource | SacrebleuSource, Field(discriminator="kind")]
+Source = Annotated[FilesSource | UrlSource | SacrebleuSource, Field(discriminator="kind")]
 
 
 class SplitParams(Section):

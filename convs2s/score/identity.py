@@ -15,7 +15,7 @@ class SetIdentity:
     """The identity of a test set.
 
     Attributes:
-        name: as in params.yaml: files, a sacreBLEU name, an mtdata id.
+        name: as in params.yaml: files, or a sacreBLEU name.
         lines: number of sentence pairs.
         sha256: of all pairs as 'source TAB target LF' lines; additional references follow, each after a tab.
     """
@@ -64,6 +64,5 @@ def identify(folder: Path) -> SetIdentity:
 
 
 def name_source(source: Mapping[str, Any]) -> str:
-    """Return the name of one source: the sacreBLEU or mtdata name, or those of its files."""
-    name = source.get("name") or source.get("id")
-    return str(name or " and ".join(file["name"] for file in source["files"]))
+    """Return the name of one source: that of sacreBLEU, or those of its files."""
+    return str(source.get("name") or " and ".join(file["name"] for file in source["files"]))

@@ -5,8 +5,6 @@ from pathlib import Path
 from convs2s.config.download import (
     DownloadParams,
     FilesSource,
-    MtdataSource,
-    PairFiles,
     SacrebleuSource,
     Source,
     SplitParams,
@@ -15,9 +13,8 @@ from convs2s.config.download import (
     UrlSource,
 )
 from convs2s.config.section import Languages
-from convs2s.text.sources.mtdata_sets import mtdata_parts
-from convs2s.text.sources.pair_files import Part, file_part
-from convs2s.text.sources.remote import Remote, remote_part
+from convs2s.text.sources.pair_files import Part, file_part, list_names
+from convs2s.text.sources.remote import remote_part
 from convs2s.text.sources.sacrebleu_sets import sacrebleu_part
 from convs2s.text.sources.split import Split, write_split
 
@@ -28,28 +25,20 @@ def run(download: DownloadParams, languages: Languages, split: Split, downloads:
     Also writes provenance.json (the origin of the pairs), and for the test split any additional references as
     target.2.txt and so on. Network downloads are kept in `downloads`, which is safe to delete.
     """
-    given: SplitParams = getattr(download, split)
+    params: SplitParams = getattr(download, split)
     local = Path(download.folder)
-    parts = [part for one in given.sources for part in open_parts(one, languages, local, downloads)]
-    references = given.references if isinstance(given, TestSplitParams) else None
-    sample = given.pairs if isinstance(given, TrainSplitParams) else None
+    parts = [open_part(source, languages, local, downloads) for source in params.sources]
+    references = params.references if isinstance(params, TestSplitParams) else None
+    sample = params.pairs if isinstance(params, TrainSplitParams) else None
     write_split(parts, out, [local / name for name in references or ()], sample)
 
 
-def open_parts(source: Source, languages: Languages, local: Path, downloads: Path) -> list[Part]:
-    """Return the parts of a source in params.yaml, fetching them if necessary."""
+def open_part(source: Source, languages: Languages, local: Path, downloads: Path) -> Part:
+    """Open a source in params.yaml, fetching it if necessary."""
     match source:
         case FilesSource():
-            return [file_part([local / name for name in names(source)], source.columns)]
+            return file_part([local / name for name in list_names(source)], source.columns)
         case UrlSource():
-            files = [Remote(file.urls, file.checksum) for file in source.fetch]
-            return [remote_part(files, names(source), source.columns, local, downloads)]
-        case MtdataSource():
-            return mtdata_parts(source.ids, source.sha256, languages, downloads / "mtdata")
+            return remote_part(source, local, downloads)
         case SacrebleuSource():
-            return [sacrebleu_part(source.name, languages, downloads / "sacrebleu")]
-
-
-def names(files: PairFiles) -> list[str]:
-    """Return the names of the two files, or of the one TSV."""
-    return [name for name in (files.source, files.target, files.tsv) if name is not None]
+            return sacrebleu_part(source.name, languages, downloads / "sacrebleu")

@@ -30,8 +30,8 @@ from convs2s.package.folder import read_settings
 from convs2s.score.identity import SetIdentity
 from convs2s.text.alignment.dictionary import read_dictionary
 from convs2s.text.sources.pair_files import read_tsv
+from convs2s.text.sources.remote import unpack
 from convs2s.text.sources.tagged_text import read_segments, read_tagged_pairs
-from convs2s.text.sources.unpack import unpack
 from convs2s.text.vocabulary.codec import read_kind
 from convs2s.text.vocabulary.segmentation import Bpe, read_model
 from convs2s.text.vocabulary.subword_nmt import read_codes

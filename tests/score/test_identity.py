@@ -41,4 +41,3 @@ def test_every_kind_of_source_has_a_name() -> None:
     files = [{"name": "test/a-src.en.sgm", "sha256": ""}, {"name": "test/a-ref.ro.sgm", "sha256": ""}]
     assert name_source({"kind": "url", "files": files}) == "test/a-src.en.sgm and test/a-ref.ro.sgm"
     assert name_source({"kind": "sacrebleu", "name": "wmt14/full", "files": files}) == "wmt14/full"
-    assert name_source({"kind": "mtdata", "id": "X-1-eng-deu"}) == "X-1-eng-deu"

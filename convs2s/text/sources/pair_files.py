@@ -1,5 +1,6 @@
 """Sentence pairs from files: one file per language, or two columns of one TSV; plain or compressed."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,9 +9,10 @@ from typing import Any
 import pooch
 
 from convs2s.base.files import read_lines, read_pairs
-from convs2s.text.sources.tagged_text import format_of, read_segment_pairs, read_tagged_pairs
+from convs2s.config.download import PairFiles
+from convs2s.text.sources.tagged_text import read_segment_pairs, read_tagged_pairs
 
-READERS = {"plain": read_pairs, "segments": read_segment_pairs, "talks": read_tagged_pairs}
+SEGMENTED_FILE = re.compile(r".*\.(sgml?|xml)(\.(gz|bz2|xz|zst))?", re.IGNORECASE)
 BYTE_ORDER_MARK = "\ufeff"
 
 
@@ -21,12 +23,15 @@ class Part:
     name: str
     """For messages and the progress bar."""
     pairs: Iterator[tuple[str, str]]
-    """Source and target as found: without line ends, otherwise unchanged."""
+    """Source and target: without line ends, otherwise unchanged."""
     provenance: dict[str, Any]
-    """What was requested and found, ready for JSON; without times or absolute paths, which would make the
+    """What was requested and read, ready for JSON; without times or absolute paths, which would make the
     same data look new on another day or machine."""
-    expected_sha256: str | None = None
-    """The hash that the pairs must have, as 'source TAB target LF' lines; None if unknown."""
+
+
+def list_names(files: PairFiles) -> list[str]:
+    """Return the names of the two files, or of the one TSV."""
+    return [name for name in (files.source, files.target, files.tsv) if name is not None]
 
 
 def file_part(paths: Sequence[Path], columns: tuple[int, int] | None) -> Part:
@@ -38,7 +43,8 @@ def file_part(paths: Sequence[Path], columns: tuple[int, int] | None) -> Part:
 
     Raises:
         FileNotFoundError: if a file is missing.
-        ValueError: while reading, as `read_two_files` and `read_tsv`.
+        ValueError: while reading, if a file is not UTF-8 or damaged, the sides differ in their numbers of
+            lines, in segments or in tags, or a line of the TSV has too few columns.
     """
     provenance = {"kind": "files", "files": used_files(paths)}
     pairs = read_two_files(*paths) if columns is None else read_tsv(paths[0], columns)
@@ -46,28 +52,18 @@ def file_part(paths: Sequence[Path], columns: tuple[int, int] | None) -> Part:
 
 
 def read_two_files(source: Path, target: Path) -> Iterator[tuple[str, str]]:
-    """Yield line i of the source with line i of the target, or segment i, or line i without tags.
-
-    Raises:
-        ValueError: if a file is not UTF-8 or damaged, if the files differ in number of lines, segments or
-            tags, or in format, judging by their names.
-    """
-    formats = format_of(source), format_of(target)
-    if formats[0] != formats[1]:
-        raise ValueError(
-            f"{source.name} and {target.name}: expected the same format, judging by their names, found "
-            f"{formats[0]} and {formats[1]}. Segments are in .sgm and .xml, talks in train.tags.*."
-        )
-    for pair in READERS[formats[0]](source, target):
-        yield clean(pair[0]), clean(pair[1])
+    """Yield line i of the source with line i of the target, or segment i, or line i without tags."""
+    if any(SEGMENTED_FILE.fullmatch(path.name) for path in (source, target)):
+        pairs = read_segment_pairs(source, target)
+    elif any(path.name.startswith("train.tags.") for path in (source, target)):
+        pairs = read_tagged_pairs(source, target)
+    else:
+        pairs = read_pairs(source, target)
+    return ((clean(source_line), clean(target_line)) for source_line, target_line in pairs)
 
 
 def read_tsv(path: Path, columns: tuple[int, int]) -> Iterator[tuple[str, str]]:
-    """Yield two columns of a tab-separated file; quotes have no special meaning.
-
-    Raises:
-        ValueError: if the file is not UTF-8 or damaged, or a line has too few columns.
-    """
+    """Yield two columns of a tab-separated file; quotes have no special meaning."""
     needed = max(columns) + 1
     for number, line in enumerate(read_lines(path), start=1):
         cells = line.split("\t")
@@ -86,11 +82,7 @@ def clean(line: str) -> str:
 
 
 def used_files(paths: Sequence[Path]) -> list[dict[str, str]]:
-    """Return the name and hash of each file, for the provenance; without folders, which differ by machine.
-
-    Raises:
-        FileNotFoundError: if one is missing.
-    """
+    """Return the name and hash of each file, for the provenance; without folders, which differ by machine."""
     for path in paths:
         if not path.is_file():
             raise FileNotFoundError(

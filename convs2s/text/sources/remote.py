@@ -4,13 +4,13 @@ Messages show URLs without queries, which may contain tokens, and without passwo
 """
 
 import difflib
+import errno
 import fcntl
 import hashlib
 import logging
 import re
+import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -18,191 +18,116 @@ from urllib.parse import unquote, urlsplit
 import pooch
 import requests
 
-from convs2s.base.files import atomic_path, temporary_folder
-from convs2s.text.sources.pair_files import Part, file_part
-from convs2s.text.sources.unpack import is_archive, unpack
+from convs2s.base.files import atomic_path
+from convs2s.config.download import RemoteFile, UrlSource
+from convs2s.text.sources.pair_files import Part, file_part, list_names
 from convs2s.watch.progress_bar import ProgressBar
 
 logger = logging.getLogger(__name__)
 pooch.get_logger().setLevel("WARNING")  # below that, it prints whole URLs
 
+ARCHIVES = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".zip")
 RETRIES = 3  # of each mirror, with pauses of 1, 2 and 3 seconds
-TIMEOUT = 60.0  # seconds without a byte
-CHUNK = 1 << 18  # bytes
-MD5_LENGTH = 32  # hexadecimal digits; SHA-256 has 64
-NAMES_SHOWN = 20  # in an error message
-# HTTP statuses of the client's fault that may go away all the same: timeout, too early, too many requests.
-TEMPORARY = {408, 425, 429}
 
 
-@dataclass(frozen=True)
-class Remote:
-    """A file to fetch from one of several mirrors, with its SHA-256 or MD5 if one is known."""
-
-    urls: Sequence[str]
-    digest: str | None
-
-    @property
-    def name(self) -> str:
-        """The last component of the first URL's path.
-
-        Raises:
-            ValueError: if any URL is not http or https, or has no name at its end.
-        """
-        name, *_ = [file_name(url) for url in self.urls]  # checks each URL
-        return name
-
-    @property
-    def algorithm(self) -> str:
-        """The algorithm of the digest, which follows from its length."""
-        return "md5" if len(self.digest or "") == MD5_LENGTH else "sha256"
-
-    @property
-    def known_hash(self) -> str | None:
-        """The digest as pooch expects it."""
-        return self.digest and f"{self.algorithm}:{self.digest}"
-
-    @property
-    def key(self) -> str:
-        """What downloads are kept under: the digest, or else a hash of the first URL."""
-        return self.digest or f"unverified-{hashlib.sha256(self.urls[0].encode()).hexdigest()[:16]}"
-
-
-def remote_part(
-    files: Sequence[Remote],
-    names: Sequence[str],
-    columns: tuple[int, int] | None,
-    local: Path,
-    downloads: Path,
-) -> Part:
+def remote_part(source: UrlSource, local: Path, downloads: Path) -> Part:
     """Fetch, unpack and open a corpus.
 
     Args:
-        files: the files to fetch.
-        names: of the source file and the target file, or of one TSV: names of fetched files, or paths inside
-            fetched archives.
-        columns: as in `file_part`.
-        local: folder whose files are used instead of the network's if name and digest match.
+        source: the files to fetch, and which of them, or of the files in archives, hold the pairs.
+        local: folder whose files are used instead of the network's if name and checksum match.
         downloads: where fetched and unpacked files are kept.
 
     Raises:
-        ConnectionError: if no mirror has a file with the right digest.
-        FileNotFoundError: if no fetched file has or contains a name.
-        ValueError: if a URL is malformed; also as `unpack` and `file_part`.
+        ConnectionError: if no mirror has a file with the right checksum.
+        FileNotFoundError: if a name is not that of exactly one file.
+        ValueError: if an archive is damaged or would write outside its folder; also as `file_part`.
         OSError: if a file cannot be written, for example because the disk is full.
     """
-    places = [place for file in files for place in provide(file, local, downloads).items()]
-    part = file_part([locate(name, places) for name in names], columns)
-    fetched = [{"name": file.name} | ({file.algorithm: file.digest} if file.digest else {}) for file in files]
-    # Use the requested names: a fetched file's name contains its hash, unlike that of a file in `local`.
+    members = [member for file in source.fetch for member in provide(file, local, downloads).items()]
+    names = list_names(source)
+    part = file_part([locate(name, members) for name in names], source.columns)
+    # Use the requested names: a fetched file's name contains a hash, unlike that of a file in `local`.
     used = [{**file, "name": name} for file, name in zip(part.provenance["files"], names, strict=True)]
-    return Part(" and ".join(names), part.pairs, {"kind": "url", "files": used, "fetched": fetched})
+    return Part(" and ".join(names), part.pairs, {"kind": "url", "files": used})
 
 
-def provide(file: Remote, local: Path, downloads: Path) -> dict[str, Path]:
+def provide(file: RemoteFile, local: Path, downloads: Path) -> dict[str, Path]:
     """Fetch a file if necessary; return its path by name or, for an archive, those of the unpacked files."""
-    own, fetched = local / file.name, downloads / f"{file.key}.{file.name}"
-    unpacked = downloads / file.key
+    name = file_name(file)
     downloads.mkdir(parents=True, exist_ok=True)
-    with (downloads / f"{file.key}.lock").open("w") as lock:
+    with (downloads / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # the stages of several splits may need the same file
-        if file.digest is None or not unpacked.is_dir():
-            path = own if is_right(own, file) else fetched
-            if path is fetched and not is_right(fetched, file):
-                download(file, fetched, f"{own} may hold it instead")
-            if file.digest is None:
-                unpacked = downloads / f"{file.key}-{pooch.file_hash(path)[:16]}"
-                logger.warning(
-                    "%s is not verified, because its checksum is unknown; its sha256 is %s. To have it "
-                    "verified from now on, put that into params.yaml instead of null.",
-                    file.name,
-                    pooch.file_hash(path),
-                )
-            if not is_archive(file.name):
-                return {file.name: path}
-            if not unpacked.is_dir():
-                unpack(path, unpacked)
-    return {
-        path.relative_to(unpacked).as_posix(): path for path in sorted(unpacked.rglob("*")) if path.is_file()
-    }
+        path = find_or_fetch(file, local / name, downloads / stored_name(file))
+        digest = pooch.file_hash(path)
+        if file.checksum is None:
+            advice = "To have it verified from now on, put that into params.yaml instead of null."
+            logger.warning("%s is not verified; its sha256 is %s. %s", name, digest, advice)
+        if not is_archive(name):
+            return {name: path}
+        if not (downloads / digest).is_dir():
+            unpack(path, downloads / digest)
+    paths = [path for path in sorted((downloads / digest).rglob("*")) if path.is_file()]
+    return {path.relative_to(downloads / digest).as_posix(): path for path in paths}
 
 
-def is_right(path: Path, file: Remote) -> bool:
-    """Return whether a path has a file's content, as far as that is known; warn if it has another."""
-    if not path.is_file():
-        return False
-    if file.digest is None or (found := pooch.file_hash(path, file.algorithm)) == file.digest:
-        return True
-    logger.warning("%s is not used: expected %s, found %s:%s", path, file.known_hash, file.algorithm, found)
-    return False
+def find_or_fetch(file: RemoteFile, own: Path, fetched: Path) -> Path:
+    """Return the path of a file with the right checksum: the user's own, or a download from a mirror.
 
-
-def download(file: Remote, path: Path, hint: str) -> None:
-    """Fetch a file from the first mirror that has it; it appears at `path` once complete and verified."""
-    reasons = []
-    transferred = partial(transfer, verified=file.digest is not None)
-    with atomic_path(path) as complete, temporary_folder(path.parent) as folder:
-        for url in file.urls:
-            registry = {file.name: file.known_hash}, {file.name: url}
-            mirror = pooch.create(folder, "", None, "", None, *registry, retry_if_failed=RETRIES)
-            try:
-                Path(mirror.fetch(file.name, downloader=transferred)).replace(complete)
-                return
-            except (ValueError, FileNotFoundError, requests.RequestException) as error:
-                reasons.append(f"{redact(url)}: {redact(str(error))}")
-                logger.warning(reasons[-1])
-        raise ConnectionError(
-            f"{file.name} could not be fetched:\n  " + "\n  ".join(reasons) + "\nCheck the network, and the "
-            f"urls and the checksum in params.yaml, then run this again. {hint}."
-        )
-
-
-def transfer(url: str, output: str, _: object, *, verified: bool) -> None:
-    """Copy a URL's content to a file, with a progress bar.
-
-    Args:
-        verified: whether pooch verifies the file; if not, its length must be known.
-
-    Raises:
-        FileNotFoundError: if the server does not have the file, so that another attempt would not help.
-        requests.RequestException: if the transfer fails or ends early; pooch then tries again.
+    pooch checks downloads, new and old, tries again, and names a file only once it is complete and verified.
     """
-    with ProgressBar(desc=file_name(url), total=0, unit="B", unit_scale=True) as bar:
-        pooch.HTTPDownloader(
-            progressbar=bar,
-            chunk_size=CHUNK,
-            timeout=TIMEOUT,
-            headers={"User-Agent": "convs2s", "Accept-Encoding": "identity"},
-            hooks={"response": partial(refuse, verified=verified)},
-        )(url, output, None)
+    algorithm = "md5" if len(file.checksum or "") == 32 else "sha256"
+    digest = pooch.file_hash(own, algorithm) if own.is_file() else None
+    if digest and file.checksum in (None, digest):
+        return own
+    if digest:
+        logger.warning("%s is not used: expected checksum %s, found %s", own, file.checksum, digest)
+    registry, reasons = {fetched.name: file.checksum and f"{algorithm}:{file.checksum}"}, []
+    for url in file.urls:
+        urls = {fetched.name: url}
+        mirror = pooch.create(fetched.parent, "", registry=registry, urls=urls, retry_if_failed=RETRIES)
+        try:
+            with ProgressBar(desc=own.name, total=0, unit="B", unit_scale=True) as bar:
+                downloader = pooch.HTTPDownloader(
+                    progressbar=bar,
+                    chunk_size=1 << 18,  # bytes
+                    timeout=60.0,  # seconds without a byte
+                    headers={"User-Agent": "convs2s", "Accept-Encoding": "identity"},
+                    hooks={} if file.checksum else {"response": require_length},
+                )
+                return Path(mirror.fetch(fetched.name, downloader=downloader))
+        except (ValueError, requests.RequestException) as error:
+            reasons.append(f"{redact(url)}: {redact(str(error))}")
+            logger.warning(reasons[-1])
+        except OSError as error:  # a full disk, which no other mirror can help
+            raise OSError(error.errno, error.strerror, str(fetched)) from error
+    text = "\n  ".join([f"{own.name} could not be fetched:", *reasons])
+    advice = "Check the network, and the urls and the checksum in params.yaml, then run this again."
+    raise ConnectionError(f"{text}\n{advice} {own} may hold it instead.")
 
 
-def refuse(response: requests.Response, *, verified: bool, **_: Any) -> None:
-    """Raise FileNotFoundError if another attempt would not help, or a truncated file would go unnoticed."""
-    if 400 <= response.status_code < 500 and response.status_code not in TEMPORARY:
-        raise FileNotFoundError(f"HTTP {response.status_code} {response.reason}")
-    has_end = "Content-Length" in response.headers or "Transfer-Encoding" in response.headers
-    if not (has_end or verified or response.is_redirect):
-        raise FileNotFoundError(
+def require_length(response: requests.Response, **_: Any) -> None:
+    """Raise ValueError if the server does not say where its file ends."""
+    if response.status_code == 200 and not {"Content-Length", "Transfer-Encoding"} & {*response.headers}:
+        raise ValueError(
             "the server does not say how long the file is, so a truncated download would go unnoticed. "
             "Expected its checksum in params.yaml; or fetch it yourself and put it into download.folder"
         )
 
 
-def file_name(url: str) -> str:
-    """Return the last component of a URL's path.
+def file_name(file: RemoteFile) -> str:
+    """Return the last component of the first URL's path; it decides how the file is read."""
+    return unquote(urlsplit(file.urls[0]).path).rpartition("/")[2]
 
-    Raises:
-        ValueError: if there is none, or the scheme is unknown.
-    """
-    parts = urlsplit(url)
-    name = unquote(parts.path).rpartition("/")[2]
-    if parts.scheme not in ("http", "https") or name in ("", ".."):
-        raise ValueError(
-            f"URL {redact(url)!r}: expected http:// or https://, and a file name at the end, such as "
-            "https://host/train.en.gz."
-        )
-    return name
+
+def stored_name(file: RemoteFile) -> str:
+    """Return what a download is kept under; files from different places may have the same name."""
+    return f"{hashlib.sha256(file.urls[0].encode()).hexdigest()[:16]}.{file_name(file)}"
+
+
+def is_archive(name: str) -> bool:
+    """Return whether a file of this name is an archive; compressed text is not."""
+    return name.endswith(ARCHIVES)
 
 
 def redact(text: str) -> str:
@@ -210,19 +135,35 @@ def redact(text: str) -> str:
     return re.sub(r"\?[^\s'\")]+", "?...", re.sub(r"//[^/\s@]*@", "//", text))
 
 
-def locate(name: str, places: Sequence[tuple[str, Path]]) -> Path:
-    """Return the only file with this name; the error lists those that exist."""
-    found = [path for place, path in places if place == name]
-    if len(found) > 1:
-        raise ValueError(
-            f"{name!r} is in {len(found)} of the fetched files, expected exactly one: give each archive its "
-            "own source entry in params.yaml."
-        )
-    if not found:
-        names = [place for place, _ in places]
-        near = difflib.get_close_matches(name, names, n=NAMES_SHOWN, cutoff=0.3) or names[:NAMES_SHOWN]
+def unpack(archive: Path, folder: Path) -> None:
+    """Unpack an archive into a folder, which appears only once complete; nothing is written outside it.
+
+    pooch's own unpacker is not used: before Python 3.12, it does not filter the names in a tar.
+    """
+    with atomic_path(folder) as temporary:
+        try:
+            # For .zip, shutil skips members with such names itself.
+            shutil.unpack_archive(archive, temporary, filter=None if archive.suffix == ".zip" else "data")
+        except Exception as error:  # each compression has its own
+            # The disk's fault, not the data's. Damage is an OSError without errno in gzip and bz2, and EINVAL
+            # if it makes zipfile seek anywhere.
+            if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+                raise
+            raise ValueError(
+                f"{archive} is damaged or unsafe: {error}. Expected plain files with relative names in "
+                f"{', '.join(ARCHIVES)}: compare its checksum with the publisher's, and fetch it again. If "
+                "you trust it, unpack it by hand and read the files with `kind: files`."
+            ) from error
+
+
+def locate(name: str, members: Sequence[tuple[str, Path]]) -> Path:
+    """Return the only file with this name; the error lists similar ones."""
+    paths = [path for member, path in members if member == name]
+    if len(paths) != 1:
+        names = [member for member, _ in members]
+        near = difflib.get_close_matches(name, names, n=20, cutoff=0.3) or names[:20]
         raise FileNotFoundError(
-            f"{name!r} is not among the names of the fetched files. Expected one of these under `source`, "
-            f"`target` or `tsv` in params.yaml: {', '.join(near)}"
+            f"{name!r} is the name of {len(paths)} fetched files, expected one. If archives have the same "
+            f"names, give each a source entry in params.yaml; otherwise use one of: {', '.join(near)}"
         )
-    return found[0]
+    return paths[0]

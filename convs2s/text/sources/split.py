@@ -31,8 +31,8 @@ def write_split(
 
     Raises:
         FileNotFoundError: if a reference file is missing.
-        ValueError: if a part has no pairs or the wrong hash, there are fewer pairs than `sample`, or a
-            reference file does not have one line per pair; also any error from reading the pairs.
+        ValueError: if a part has no pairs, there are fewer pairs than `sample`, or a reference file does not
+            have one line per pair; also any error from reading the pairs.
     """
     with atomic_path(folder) as temporary:
         with PairWriter(temporary) as writer:
@@ -45,7 +45,13 @@ def write_split(
         if references:
             provenance["references"] = used_files(references)
         for number, path in enumerate(references, start=2):
-            write_references(path, lines, temporary / f"target.{number}.txt")
+            reference_lines = [clean(line) for line in read_lines(path)]
+            if len(reference_lines) != lines:
+                raise ValueError(
+                    f"{path}: expected {inflect(lines, 'line')}, one reference per test pair, found "
+                    f"{len(reference_lines):,}. Is it the right file for download.test.references?"
+                )
+            write_lines(temporary / f"target.{number}.txt", reference_lines)
         text = json.dumps(provenance, ensure_ascii=False, indent=2, sort_keys=True)
         write_lines(temporary / "provenance.json", [text])
 
@@ -67,17 +73,6 @@ def draw(folder: Path, lines: int, sample: int) -> None:
         write_lines(path, itertools.compress(read_lines(path), drawn))
 
 
-def write_references(path: Path, pairs: int, out: Path) -> None:
-    """Write the lines of a file, one for each pair; raise ValueError if their number is another."""
-    lines = [clean(line) for line in read_lines(path)]
-    if len(lines) != pairs:
-        raise ValueError(
-            f"{path}: expected {inflect(pairs, 'line')}, one reference per test pair, found {len(lines):,}. "
-            "Is it the right file for download.test.references?"
-        )
-    write_lines(out, lines)
-
-
 def write_part(part: Part, writer: PairWriter) -> dict[str, Any]:
     """Write a part's pairs; return its provenance with the number of lines and their hash."""
     lines, digest = 0, hashlib.sha256()
@@ -87,11 +82,4 @@ def write_part(part: Part, writer: PairWriter) -> dict[str, Any]:
         lines += 1
     if lines == 0:
         raise ValueError(f"{part.name} has no sentence pairs. Expected at least one: is it the right file?")
-    found = digest.hexdigest()
-    if part.expected_sha256 not in (None, found):
-        raise ValueError(
-            f"{part.name}: expected sha256 {part.expected_sha256} of its pairs, found {found} of "
-            f"{inflect(lines, 'pair')}. The data has changed, or was damaged in transfer: delete it from the "
-            "downloads and fetch it again, or correct sha256 in params.yaml."
-        )
-    return {**part.provenance, "lines": lines, "pairs_sha256": found}
+    return {**part.provenance, "lines": lines, "pairs_sha256": digest.hexdigest()}

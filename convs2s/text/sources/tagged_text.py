@@ -1,15 +1,17 @@
-"""Text within tags: test sets in SGML (WMT's .sgm, IWSLT's .xml), and WIT3's talks (train.tags.*)."""
+"""Text within tags: test sets in SGML (WMT's .sgm, IWSLT's .xml), and WIT3's talks (train.tags.*).
+
+sacreBLEU's readers are not used: they leave "&amp;" in the text, replace no-break spaces, and neither compare
+documents nor notice a segment without an end.
+"""
 
 import html
 import re
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple
 
 from convs2s.base.files import read_lines, read_pairs
 
-SEGMENTED_FILE = re.compile(r".*\.(sgml?|xml)(\.(gz|bz2|xz|zst))?", re.IGNORECASE)
 # The start of a document, or a segment: up to its end tag, if that comes before anything else starts.
 MARK = re.compile(
     r"<doc\b(?P<document>[^>]*)>|<seg\b(?P<segment>[^>]*)>(?:(?P<text>(?:(?!<seg\b|<doc\b|</doc\b).)*?)</seg\s*>)?",
@@ -17,74 +19,52 @@ MARK = re.compile(
 )
 # XML's five entities, and numbers. HTML has thousands, many without a semicolon; "AT&T" is not a reference.
 REFERENCE = re.compile(r"&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});")
-KEPT = ("title", "description")
-"""Tags of talks that contain translated text."""
-DROPPED = ("url", "talkid", "keywords", "speaker", "reviewer", "translator", "doc")
-"""Tags that contain metadata of the talk."""
+KEPT, DROPPED = "title|description", "url|talkid|keywords|speaker|reviewer|translator|doc"
+"""Tags of talks that contain translated text, and those that contain metadata."""
 TAGGED = re.compile(
-    rf"^\s*</?(?P<tag>{'|'.join((*KEPT, *DROPPED))})\b[^>]*>(?P<text>.*?)(?:</(?P=tag)\s*>)?\s*$",
-    re.IGNORECASE,
+    rf"^\s*</?(?P<tag>{KEPT}|{DROPPED})\b[^>]*>(?P<text>.*?)(?:</(?P=tag)\s*>)?\s*$", re.IGNORECASE
 )
 
 
-class Segment(NamedTuple):
-    """A segment: usually one sentence."""
-
-    document: str
-    number: str
-    text: str
-
-
-def format_of(path: Path) -> str:
-    """Return the format that a file's name implies: "segments", "talks" or "plain"."""
-    if SEGMENTED_FILE.fullmatch(path.name):
-        return "segments"
-    return "talks" if path.name.startswith("train.tags.") else "plain"
-
-
 def read_segment_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
-    """Yield the texts of segments that have the same document and number, in the files' order.
+    """Yield the texts of the segments, in order.
 
     Raises:
-        ValueError: if a file is not such SGML, its segments are not in ascending order, or the files have
-            different segments.
+        ValueError: if a file is not such SGML, or the files differ in their documents or segments.
     """
-    end = Segment("none", "none", "")
-    for ours, theirs in zip_longest(read_segments(source), read_segments(target), fillvalue=end):
-        if ours[:2] != theirs[:2]:
+    segments = zip_longest(read_segments(source), read_segments(target), fillvalue=("its end", ""))
+    for (source_place, source_text), (target_place, target_text) in segments:
+        if source_place != target_place:
             raise ValueError(
-                f"{source} has segment {ours.number} of document {ours.document!r} where {target} has segment"
-                f" {theirs.number} of document {theirs.document!r}. Expected the same segments in the same "
-                "order: is a download incomplete, or does one belong to another test set?"
+                f"{source} has {source_place} where {target} has {target_place}. Expected the same segments "
+                "in the same order: is a download incomplete, or does one belong to another test set?"
             )
-        yield ours.text, theirs.text
+        yield source_text, target_text
 
 
-def read_segments(path: Path) -> list[Segment]:
-    """Read the segments of a file; each becomes one line, with character references resolved.
+def read_segments(path: Path) -> list[tuple[str, str]]:
+    """Return the place and text of each segment, on one line and with character references resolved.
 
     Raises:
-        ValueError: if there are no segments, one has no end or no number, or they are not in ascending order.
+        ValueError: if there are no segments, or one has no end or no number.
     """
     text = "\n".join(read_lines(path))
-    document, last, found = "", 0, list[Segment]()
+    document, segments = "", []
     for mark in MARK.finditer(text):
         if mark["document"] is not None:
-            document, last = attribute(mark["document"], "docid"), 0
+            document = attribute(mark["document"], "docid")
             continue
         number = attribute(mark["segment"], "id")
-        if mark["text"] is None or not number.isdecimal() or int(number) <= last:
+        if mark["text"] is None or not number:
             line = text.count("\n", 0, mark.start()) + 1
             raise ValueError(
-                f"{path}, line {line}: expected <seg id=NUMBER>text</seg> with a number above {last} in "
-                f"document {document!r}, found {mark[0]!r}. Is the file complete, or was it concatenated or "
-                "sorted?"
+                f"{path}, line {line}: expected <seg id=NUMBER>text</seg>, found {mark[0]!r}. Is the file "
+                "complete?"
             )
-        last = int(number)
-        found.append(Segment(document, number, one_line(mark["text"])))
-    if not found:
+        segments.append((f"segment {number} of document {document!r}", one_line(mark["text"])))
+    if not segments:
         raise ValueError(f"{path} has no segments. Expected <seg id=...>text</seg> within <doc docid=...>.")
-    return found
+    return segments
 
 
 def attribute(tag: str, name: str) -> str:
@@ -106,15 +86,15 @@ def read_tagged_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
     Raises:
         ValueError: if line i of the two files has different tags, or as `read_pairs`.
     """
-    for number, (ours, theirs) in enumerate(read_pairs(source, target), start=1):
-        (our_tag, our_text), (their_tag, their_text) = untag(ours), untag(theirs)
-        if our_tag != their_tag:
+    for number, pair in enumerate(read_pairs(source, target), start=1):
+        (source_tag, source_text), (target_tag, target_text) = map(untag, pair)
+        if source_tag != target_tag:
             raise ValueError(
-                f"line {number}: {source} has {our_tag} but {target} has {their_tag}. Line i of one must "
+                f"line {number}: {source} has {source_tag} but {target} has {target_tag}. Line i of one must "
                 "translate line i of the other: is a file incomplete?"
             )
-        if our_tag not in DROPPED:
-            yield our_text, their_text
+        if source_tag not in DROPPED.split("|"):
+            yield source_text, target_text
 
 
 def untag(line: str) -> tuple[str, str]:

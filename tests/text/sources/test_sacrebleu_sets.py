@@ -52,9 +52,8 @@ def test_failed_transfer_leaves_nothing(own_set: PlainTextDataset, site: Site, t
 @pytest.mark.parametrize(
     ("name", "languages", "message"),
     [
-        ("wmt14/ful", ("en", "de"), r"no test set 'wmt14/ful'\. Did you mean .*wmt14/full"),
-        ("§", ("en", "de"), r"no test set '§'\. List them with: sacrebleu --list"),
-        ("own/dev", ("de", "en"), r"own/dev does not exist for de-en\. Expected one of its pairs: en-de"),
+        ("wmt14/ful", ("en", "de"), r"no test set 'wmt14/ful' for en-de\. List .* `sacrebleu --list`"),
+        ("own/dev", ("de", "en"), r"no test set 'own/dev' for de-en\. List .* --test-set NAME"),
         ("own/dev", ("en", "de"), r"could not fetch own/dev en-de: .*404"),
     ],
 )
