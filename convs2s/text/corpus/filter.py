@@ -1,7 +1,9 @@
 """Filter training pairs (§4.1, T27 to T29), and report what each rule removed."""
 
 import hashlib
+import itertools
 import math
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,13 +37,12 @@ def characters(line: str) -> int:
 
 def characters_per_character(pairs: Iterable[Pair]) -> float:
     """Return the number of source characters per target character, over all pairs without an empty side."""
-    totals = [0, 0]
+    source_total = target_total = 0
     for pair in pairs:
         source, target = map(characters, pair)
         if source and target:
-            totals[0] += source
-            totals[1] += target
-    return totals[0] / totals[1] if totals[1] else 1.0
+            source_total, target_total = source_total + source, target_total + target
+    return source_total / target_total if target_total else 1.0
 
 
 @dataclass
@@ -54,25 +55,20 @@ class PairFilter:
         drop_empty: whether to remove pairs with an empty side.
         repeated: hashes, from `repeats`, of the pairs that occur more than once, of which the first is kept;
             None keeps them all, as the paper does (T29).
-        usual: None for a ratio in words, as in the paper; for a ratio in characters, the corpus average from
-            `characters_per_character`, to which the ratio is relative.
+        corpus_ratio: None for a ratio in words, as in the paper; for one in characters, that of the corpus by
+            `characters_per_character`, to which it is relative.
     """
 
     max_words: int | None
     max_ratio: float | None
     drop_empty: bool
     repeated: set[int] | None
-    usual: float | None = None
+    corpus_ratio: float | None = None
     read: int = 0
     kept: int = 0
     removed: dict[str, int] = field(default_factory=lambda: dict.fromkeys((EMPTY, LONG, RATIO, REPEAT), 0))
-    lengths: dict[str, list[int]] = field(
-        default_factory=lambda: {
-            name: [0] * (LAST_BIN // BIN_WORDS + 1)
-            for name in ("source_read", "target_read", "source_kept", "target_kept")
-        }
-    )
-    _sample: dict[str, dict[int, tuple[Pair, int, int]]] = field(default_factory=dict)
+    _lengths: dict[str, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
+    _samples: dict[str, dict[int, dict[str, Any]]] = field(default_factory=lambda: defaultdict(dict))
     _seen: set[int] = field(default_factory=set)
 
     def keep(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
@@ -88,15 +84,17 @@ class PairFilter:
                 yield pair
                 continue
             self.removed[rule] += 1
+            texts = {"source": pair[0][:LONGEST_SAMPLE], "target": pair[1][:LONGEST_SAMPLE]}
+            row = {"rule": rule, **texts, "source_words": source, "target_words": target}
             # The pairs with the smallest hashes are a random sample, the same on every run.
-            sample = self._sample.setdefault(rule, {})
-            sample.setdefault(pair_hash(pair), (pair, source, target))
+            sample = self._samples[rule]
+            sample.setdefault(pair_hash(pair), row)
             if len(sample) > SAMPLE_PAIRS:
                 del sample[max(sample)]
 
     def _count_lengths(self, which: str, source: int, target: int) -> None:
-        self.lengths[f"source_{which}"][min(source, LAST_BIN) // BIN_WORDS] += 1
-        self.lengths[f"target_{which}"][min(target, LAST_BIN) // BIN_WORDS] += 1
+        self._lengths[f"source_{which}"][min(source, LAST_BIN) // BIN_WORDS] += 1
+        self._lengths[f"target_{which}"][min(target, LAST_BIN) // BIN_WORDS] += 1
 
     def _rule(self, source: int, target: int, pair: Pair) -> str | None:
         """Return the first rule that removes a pair with these numbers of words; None if no rule does."""
@@ -115,8 +113,8 @@ class PairFilter:
 
     def _ratio(self, source: float, target: float, pair: Pair) -> float:
         """Return longer side / shorter side of a pair with these numbers of words."""
-        if self.usual is not None:
-            source, target = characters(pair[0]), characters(pair[1]) * self.usual
+        if self.corpus_ratio is not None:
+            source, target = characters(pair[0]), characters(pair[1]) * self.corpus_ratio
         shorter, longer = min(source, target), max(source, target)
         # Divide rather than multiply: 115 / 100 is exactly the float that "1.15" is parsed as.
         return longer / shorter if shorter else math.inf
@@ -132,21 +130,11 @@ class PairFilter:
 
     def removed_rows(self) -> list[dict[str, Any]]:
         """Return a few of the pairs that each rule removed, with sides cut after 300 characters."""
-        return [
-            {
-                "rule": rule,
-                "source": pair[0][:LONGEST_SAMPLE],
-                "target": pair[1][:LONGEST_SAMPLE],
-                "source_words": source,
-                "target_words": target,
-            }
-            for rule, sample in self._sample.items()
-            for _, (pair, source, target) in sorted(sample.items())
-        ]
+        return [row for sample in self._samples.values() for _, row in sorted(sample.items())]
 
     def rules_table(self) -> pd.DataFrame:
         """Return a row for each rule, in the order they are applied: rule, limit, removed pairs, share."""
-        unit = "" if self.usual is None else " in characters"
+        unit = "" if self.corpus_ratio is None else " in characters"
         limits = {
             EMPTY: "on" if self.drop_empty else "off",
             LONG: "off" if self.max_words is None else inflect(self.max_words, "word"),
@@ -160,7 +148,12 @@ class PairFilter:
 
     def lengths_table(self) -> pd.DataFrame:
         """Return a row for each bin: its lower bound in words, then the sentences read and kept, per side."""
-        return pd.DataFrame({"words": range(0, LAST_BIN + 1, BIN_WORDS)} | self.lengths)
+        bins, names = (
+            range(LAST_BIN // BIN_WORDS + 1),
+            ("source_read", "target_read", "source_kept", "target_kept"),
+        )
+        counts = {name: [self._lengths[name][number] for number in bins] for name in names}
+        return pd.DataFrame({"words": [number * BIN_WORDS for number in bins]} | counts)
 
     def report(self) -> dict[str, Any]:
         """Return the numbers of pairs read, kept and removed."""
@@ -180,21 +173,18 @@ def write_splits(
     Returns:
         For each split, the number of pairs and the number of words on each side.
     """
-
-    def assign() -> Iterator[tuple[str, Pair]]:
-        for number, pair in enumerate(kept, start=1):
-            yield ("valid" if every is not None and number % every == 0 else "train"), pair
-        if every is None:
-            yield from (("valid", pair) for pair in given_valid)
-
     counts = {split: {"pairs": 0, "source_words": 0, "target_words": 0} for split in ("train", "valid")}
+    numbered = (
+        (every is not None and number % every == 0, pair) for number, pair in enumerate(kept, start=1)
+    )
+    given = ((True, pair) for pair in given_valid) if every is None else ()
     with PairWriter(folder / "train") as train, PairWriter(folder / "valid") as valid:
-        writers = {"train": train, "valid": valid}
-        for split, pair in assign():
-            writers[split].write(*pair)
-            counts[split]["pairs"] += 1
-            counts[split]["source_words"] += words(pair[0])
-            counts[split]["target_words"] += words(pair[1])
+        for is_valid, pair in itertools.chain(numbered, given):
+            (valid if is_valid else train).write(*pair)
+            split_counts = counts["valid" if is_valid else "train"]
+            split_counts["pairs"] += 1
+            split_counts["source_words"] += words(pair[0])
+            split_counts["target_words"] += words(pair[1])
     return counts
 
 

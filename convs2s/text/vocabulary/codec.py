@@ -19,7 +19,6 @@ FILES = ("segmentation.json", *(f"{side}{end}" for side in SIDES for end in (".t
 """Files of the stage vocabulary; word vocabularies have no models."""
 CACHED_WORDS = 50_000
 
-
 Segmentation = Bpe | SubwordNmt
 
 
@@ -86,20 +85,14 @@ class Codec:
 
     def _word(self, word: str) -> tuple[list[str], list[int]]:
         """Return a word's pieces and ids; segmentation sees one word at a time, so both can be cached."""
-        known = self._cache.get(word)
-        if known is None:
+        if word not in self._cache:
             if len(self._cache) >= CACHED_WORDS:
                 self._cache.clear()  # keep it bounded; frequent words soon return
-            pieces = list(self._segment(word))
-            known = self._cache[word] = (pieces, self.vocabulary.ids(pieces))
-        return known
-
-    def _segment(self, word: str) -> Iterator[str]:
-        if self._segmentation is None:
-            yield word
-            return
-        for piece in self._segmentation.pieces(word):
-            yield from self._cut(piece, self._cutter) if self._cutter else [piece]
+            pieces = [word] if self._segmentation is None else self._segmentation.pieces(word)
+            if self._cutter:
+                pieces = [part for piece in pieces for part in self._cut(piece, self._cutter)]
+            self._cache[word] = (pieces, self.vocabulary.ids(pieces))
+        return self._cache[word]
 
     def _cut(self, piece: str, segmentation: Bpe) -> Iterator[str]:
         """Yield the piece or, if this side's vocabulary lacks it, the longest entries that make it up."""
@@ -117,14 +110,12 @@ def read_kind(path: Path) -> str:
     """Return one of `KINDS`, from segmentation.json.
 
     Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if it has no such kind.
+        FileNotFoundError, ValueError: if there is no such file, or it has no such kind.
     """
     kind = read_json(path).get("kind")
     if kind not in KINDS:
         raise ValueError(
-            f"{path}: expected a kind of {', '.join(KINDS)}, found {kind!r}. Was the file edited? Make it "
-            "again."
+            f"{path}: expected a kind of {', '.join(KINDS)}, found {kind!r}. Make the file again."
         )
     return str(kind)
 

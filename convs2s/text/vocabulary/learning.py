@@ -100,22 +100,16 @@ def too_large(name: str, size: int, most: int, what: str) -> ValueError:
 class WordCounter:
     """Counts the words of chunks of pairs, one side at a time."""
 
-    def __call__(self, pairs: list[tuple[str, str]]) -> tuple[Counter[str], Counter[str]]:
-        source: Counter[str] = Counter()
-        target: Counter[str] = Counter()
-        for one, other in pairs:
-            source.update(one.split())
-            target.update(other.split())
-        return source, target
+    def __call__(self, pairs: list[tuple[str, str]]) -> list[Counter[str]]:
+        return [Counter(" ".join(lines).split()) for lines in zip(*pairs, strict=True)]
 
 
 def count_words(pairs: Iterable[tuple[str, str]]) -> tuple[Counter[str], Counter[str]]:
     """Count source and target words on all cores; memory grows only with the number of distinct words."""
-    source: Counter[str] = Counter()
-    target: Counter[str] = Counter()
-    for one, other in map_chunks(WordCounter, pairs, CHUNK_PAIRS, "count words"):
-        source.update(one)
-        target.update(other)
+    source, target = Counter[str](), Counter[str]()
+    for source_counts, target_counts in map_chunks(WordCounter, pairs, CHUNK_PAIRS, "count words"):
+        source.update(source_counts)
+        target.update(target_counts)
     return source, target
 
 
@@ -131,7 +125,7 @@ def learn(kind: str, counts: Mapping[str, int], size: int, name: str) -> bytes:
     Raises:
         ValueError: if the words yield fewer pieces, or their characters need more.
     """
-    words: Counter[str] = Counter()
+    words = Counter[str]()
     for word, count in counts.items():
         words[replace_mark(word)] += count  # words that differ only in U+2581 are segmented alike
     model = io.BytesIO()

@@ -4,6 +4,7 @@ U+2581 marks where a word ends or starts. Within a word it would look like such 
 the similar underscore; it is the only character that joining pieces does not restore.
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -49,11 +50,11 @@ class Bpe:
 
     def piece_counts(self, counts: Mapping[str, int]) -> Counter[str]:
         """Return how often each piece, basic ones included, occurs in text with these word counts."""
-        found = Counter(dict.fromkeys(self.basic_pieces(counts), 0))
+        pieces = Counter(dict.fromkeys(self.basic_pieces(counts), 0))
         for word, count in counts.items():
             for piece in self.pieces(word):
-                found[piece] += count
-        return found
+                pieces[piece] += count
+        return pieces
 
 
 class Unigram(Bpe):
@@ -78,23 +79,18 @@ class Unigram(Bpe):
 
 def decode_bytes(pieces: list[str]) -> Iterator[str]:
     """Yield the pieces, with each run of bytes decoded to text."""
-    run = bytearray()
-    for piece in pieces:
-        if piece in BYTE_PIECES:
-            run.append(BYTE_PIECES[piece])
-            continue
-        yield run.decode("utf-8", "replace")
-        run.clear()
-        yield piece
-    yield run.decode("utf-8", "replace")
+    for is_byte, run in itertools.groupby(pieces, BYTE_PIECES.__contains__):
+        if is_byte:
+            yield bytes(BYTE_PIECES[piece] for piece in run).decode("utf-8", "replace")
+        else:
+            yield from run
 
 
 def read_model(path: Path, kind: type[Bpe]) -> Bpe:
     """Read a sentencepiece model.
 
     Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if it is not a sentencepiece model.
+        FileNotFoundError, ValueError: if there is no such file, or it is not a sentencepiece model.
     """
     content = path.read_bytes()
     try:

@@ -1,6 +1,5 @@
 """Segmentation of imported models by the package subword-nmt (Sennrich et al., 2016)."""
 
-import importlib
 import io
 import re
 from pathlib import Path
@@ -52,21 +51,18 @@ def read_codes(path: Path, allowed: Path | None = None) -> Any:
                 f"learn-bpe writes them, found {line!r}. Is this the file of codes, not a dictionary?"
             )
     try:
-        apply_bpe = importlib.import_module("subword_nmt.apply_bpe")
+        from subword_nmt.apply_bpe import BPE  # type: ignore[import-untyped]  # noqa: PLC0415  an extra
     except ModuleNotFoundError as error:
-        raise ValueError(
-            "BPE codes need the package subword-nmt, which is not installed. Run: "
-            "pip install 'convs2s[subword-nmt]'"
-        ) from error
+        advice = "which is not installed. Run: pip install 'convs2s[subword-nmt]'"
+        raise ValueError(f"BPE codes need the package subword-nmt, {advice}") from error
     pieces = set(read_lines(allowed)) if allowed is not None and allowed.is_file() else None
-    return apply_bpe.BPE(io.StringIO("\n".join(lines) + "\n"), separator=CONTINUED, vocab=pieces)
+    return BPE(io.StringIO("\n".join(lines) + "\n"), separator=CONTINUED, vocab=pieces)
 
 
 def read_pieces(path: Path, threshold: int) -> list[str]:
     """Read the pieces with a count of at least `threshold` from a file written by subword-nmt get-vocab.
 
     Raises:
-        FileNotFoundError: if there is no such file.
         ValueError: if a line is not a piece, a space and its count, or no piece has that count.
     """
     pieces = []

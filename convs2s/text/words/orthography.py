@@ -56,5 +56,5 @@ def typographic(text: str, language: str) -> str:
     if language in QUOTES:
         space = NO_BREAK if language == "fr" else ""
         opening, closing = QUOTES[language][0], QUOTES[language][1]
-        text = QUOTED.sub(lambda found: f"{opening}{space}{found[1]}{space}{closing}", text)
+        text = QUOTED.sub(lambda quoted: f"{opening}{space}{quoted[1]}{space}{closing}", text)
     return FRENCH_SPACE.sub(NO_BREAK, text) if language == "fr" else text

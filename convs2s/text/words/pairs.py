@@ -49,12 +49,12 @@ class PairCounter:
     def __init__(self, languages: tuple[str, str], params: TokenizeParams) -> None:
         self._tokenizers = [Tokenizer(language, params) for language in languages]
 
-    def __call__(self, pairs: list[tuple[str, str]]) -> tuple[Counter[str], Counter[str]]:
-        source, target = (
+    def __call__(self, pairs: list[tuple[str, str]]) -> list[Counter[str]]:
+        sides = zip(self._tokenizers, zip(*pairs, strict=True), strict=True)
+        return [
             Counter(word for line in lines for word in words_inside(tokenizer.words(line)))
-            for tokenizer, lines in zip(self._tokenizers, zip(*pairs, strict=True), strict=True)
-        )
-        return source, target
+            for tokenizer, lines in sides
+        ]
 
 
 def count_cases(
@@ -62,7 +62,8 @@ def count_cases(
 ) -> tuple[Counter[str], Counter[str]]:
     """Return how often each word of a raw corpus occurs inside a sentence, for source and target."""
     source, target = Counter[str](), Counter[str]()
-    for chunk in map_chunks(partial(PairCounter, languages, params), pairs, CHUNK_PAIRS, "truecase"):
-        source.update(chunk[0])
-        target.update(chunk[1])
+    make = partial(PairCounter, languages, params)
+    for source_counts, target_counts in map_chunks(make, pairs, CHUNK_PAIRS, "truecase"):
+        source.update(source_counts)
+        target.update(target_counts)
     return source, target

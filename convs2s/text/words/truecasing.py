@@ -45,7 +45,7 @@ class Truecaser:
 
     def __init__(self, counts: Mapping[str, int], language: str = "") -> None:
         self._language = language
-        self._known = frozenset(counts)
+        self._words = frozenset(counts)
         self._best: dict[str, str] = {}
         for word, _ in most_frequent(counts):
             self._best.setdefault(lower(word, language), word)
@@ -53,7 +53,7 @@ class Truecaser:
     def truecase(self, words: Iterable[str]) -> list[str]:
         """Return words in their most frequent case: all at sentence starts, only unknown ones elsewhere."""
         return [
-            self._best.get(lower(word, self._language), word) if first or word not in self._known else word
+            self._best.get(lower(word, self._language), word) if first or word not in self._words else word
             for word, first in with_starts(words)
         ]
 

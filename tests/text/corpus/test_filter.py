@@ -77,7 +77,7 @@ def test_a_ratio_in_characters_is_relative_to_that_of_the_corpus() -> None:
     assert characters_per_character(pairs) == 2
     assert characters_per_character([("", "")]) == 1  # no characters to compare
     for source, target, rule in ((20, 10, None), (30, 10, None), (31, 10, RATIO), (20, 16, RATIO)):
-        assert removed_by(paper(usual=2.0), ("a" * source, "b" * target)) == rule
+        assert removed_by(paper(corpus_ratio=2.0), ("a" * source, "b" * target)) == rule
 
 
 def test_only_the_first_of_equal_pairs_stays() -> None:

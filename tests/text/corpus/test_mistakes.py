@@ -18,7 +18,7 @@ def test_a_clean_corpus_gives_no_warning(languages: tuple[str, str]) -> None:
 
 
 def test_swapped_sides_are_found_in_all_splits_in_one_and_in_a_part_of_training() -> None:
-    """A split on its own can be found in any languages, as training has the sides the other way."""
+    """Each block of pairs is judged by the letters of the two languages."""
     swapped, clean = {"test": GERMAN_FIRST[1500:1650]}, {"test": TEST}
     said = "look swapped, from German to English"
     all_of_train, all_of_test = f"train: 1,500 pairs of 1,500 {said}", f"test: 150 pairs of 150 {said}"
@@ -26,12 +26,11 @@ def test_swapped_sides_are_found_in_all_splits_in_one_and_in_a_part_of_training(
     for train, held_out, languages, expected in [
         (GERMAN_FIRST[:1500], swapped, ("en", "de"), [all_of_train, all_of_test]),
         (TRAIN, swapped, ("en", "de"), [all_of_test]),
-        (TRAIN, swapped, ("xx", "yy"), ["test: 150 pairs of 150 look swapped, from yy to xx"]),
+        (TRAIN, swapped, ("xx", "yy"), []),  # of unknown letters
         ([*TRAIN[:BLOCK], *GERMAN_FIRST[:BLOCK]], clean, ("en", "de"), [part]),
         (TRAIN, {"test": GERMAN_FIRST[:10]}, ("en", "de"), []),  # too few to be sure
     ]:  # fmt: skip
-        found = find_mistakes(train, held_out, languages)
-        assert found["warnings"] == expected
+        assert find_mistakes(train, held_out, languages)["warnings"] == expected
 
 
 def test_languages_that_are_alike_never_look_swapped() -> None:
