@@ -48,7 +48,7 @@ def run(
         ValueError: if more than `max_overlap` of a split's pairs are training pairs, or no pairs are left.
     """
     held_out = {split: list(read_folder(raw / split)) for split in ("valid", "development", "test")}
-    found = find_mistakes(read_folder(raw / "train"), held_out, languages)
+    found = find_mistakes(read_folder(raw / "train"), held_out)
     found["warnings"] = [*find_faults(languages), *found["warnings"]]
     for warning in found["warnings"]:
         print(f"filter: warning: {warning}", file=sys.stderr)
