@@ -4,11 +4,7 @@ import argparse
 import bz2
 import collections
 import gzip
-import io
-import json
 import lzma
-import tarfile
-import zipfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -38,17 +34,13 @@ from convs2s.text.vocabulary.subword_nmt import read_codes
 from convs2s.text.words.truecasing import read_truecaser
 from tests.package.small_package import write_small_package
 from tests.presets import rendered
+from tests.web import make_archive
 
 LINES = "Ein Haus .\nDas ist ein  Hund\r\n\n„Größe“ \u2028 x\tmehr\n".encode()
-TALKS = (
-    b"<url>http://x</url>\n<title>A talk</title>\nGood morning.\n<reviewer>n</reviewer>\nBye &amp; thanks.\n"
-)
-SGM = (
-    b'<srcset setid="t" srclang="any"><doc docid="d" genre="news"><p>\n'
-    b'<seg id="1">Good &amp; <b>bad</b></seg>\n'
-    b'<seg id="2">&#233;t\xc3\xa9</seg></p></doc></srcset>\n'
-)
+TALKS = b"<url>http://x</url>\n<title>A talk</title>\nGood.\n<reviewer>n</reviewer>\nBye &amp; thanks.\n"
+SGM = b'<doc docid="d">\n<seg id="1">Good &amp; <b>bad</b></seg>\n<seg id="2">&#233;t\xc3\xa9</seg></doc>\n'
 DICTIONARY = b"source\ttarget\tcount\tlinks\ndog\tHund\t3\t4\nhouse\tHaus\t1\t1\n"
+SET = b'{"name": "a", "lines": 3, "sha256": "0"}'
 
 
 class Reader(NamedTuple):
@@ -73,18 +65,8 @@ def exhausted(read: Callable[[Path], Iterator[Any]]) -> Callable[[Path], Any]:
     return lambda path: collections.deque(read(path), maxlen=0)
 
 
-def tar(path: Path) -> None:
-    with tarfile.open(path, "w:gz" if path.name.endswith("gz") else "w") as archive:
-        for name in ("a/one.txt", "two.txt"):
-            member = tarfile.TarInfo(name)
-            member.size = len(LINES)
-            archive.addfile(member, io.BytesIO(LINES))
-
-
-def zipped(path: Path) -> None:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("a/one.txt", LINES)
-        archive.writestr("two.txt", LINES)
+def archive(path: Path) -> None:
+    path.write_bytes(make_archive(path.name, {"a/one.txt": LINES, "two.txt": LINES}))
 
 
 def unpacked(path: Path) -> None:
@@ -143,9 +125,9 @@ READERS = [
         exhausted(lambda path: read_tagged_pairs(path, path.with_name("train.tags.de"))),
         beside("train.tags.de", TALKS),
     ),
-    Reader("corpus.tar", unpacked, tar),
-    Reader("corpus.tgz", unpacked, tar),
-    Reader("corpus.zip", unpacked, zipped),
+    Reader("corpus.tar", unpacked, archive),
+    Reader("corpus.tgz", unpacked, archive),
+    Reader("corpus.zip", unpacked, archive),
     Reader("source.tsv", read_vocabulary, bytes_of("Haus\t3\nist\t2\n\u2581\t0\n".encode())),
     Reader("dictionary.tsv", read_dictionary, bytes_of(DICTIONARY)),
     Reader("truecaser.tsv", read_truecaser, bytes_of(b"aus\t3\nHaus\t2\n")),
@@ -163,11 +145,7 @@ READERS = [
     Reader("weights.safetensors", read_weights, package_file("weights.safetensors")),
     Reader("tokenizer.json", lambda path: read_settings(path.parent), package_file("tokenizer.json")),
     Reader("translate.json", lambda path: read_settings(path.parent), package_file("translate.json")),
-    Reader(
-        "test_set.json",
-        SetIdentity.read,
-        bytes_of(json.dumps({"name": "a", "lines": 3, "sha256": "0"}).encode()),
-    ),
+    Reader("test_set.json", SetIdentity.read, bytes_of(SET)),
     Reader("dict.en.txt", read_fairseq_dictionary, bytes_of(b"the 12\n, 7\nmadeupword0000 0\n")),
     Reader("checkpoint.pt", read_checkpoint, checkpoint),
     Reader(

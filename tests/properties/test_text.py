@@ -1,4 +1,4 @@
-"""Properties of text processing: filter, tokenizer, codec, batches, replacement."""
+"""Properties of codecs and batches."""
 
 from collections import Counter
 from pathlib import Path
@@ -10,41 +10,14 @@ from hypothesis import strategies as st
 
 from convs2s.ids.batching import Batching
 from convs2s.ids.vocabulary import EOS, UNK
-from convs2s.text.corpus.filter import PairFilter, words
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.vocabulary.segmentation import replace_mark
-from convs2s.text.words.tokenization import Tokenizer
-from tests.decode.parrot import TOKENIZE, write_bpe_vocabulary, write_word_vocabulary
+from tests.decode.parrot import write_bpe_vocabulary, write_word_vocabulary
 from tests.package.small_package import WORDS
 
-LINES = st.text(st.sampled_from("ab  \u2028é"), max_size=12)
 ALPHABET = sorted(set("".join(WORDS)))
 KNOWN_WORDS = st.text(st.sampled_from(ALPHABET), min_size=1, max_size=8)
 ANY_WORDS = st.text(max_size=12).map(lambda text: "".join(text.split())).filter(bool)
-
-
-@given(
-    st.lists(st.tuples(LINES, LINES), max_size=12),
-    st.none() | st.integers(1, 6),
-    st.none() | st.floats(1, 4),
-    st.booleans(),
-)
-def test_the_filter_keeps_what_no_rule_removes(
-    pairs: list[tuple[str, str]], max_words: int | None, max_ratio: float | None, drop_empty: bool
-) -> None:
-    """Pairs stay in order, and each is either kept or counted under one rule."""
-    rules = PairFilter(max_words, max_ratio, drop_empty, None)
-    kept = list(rules.keep(pairs))
-    assert rules.read == len(pairs) == rules.kept + sum(rules.removed.values())
-    for pair in pairs:
-        shorter, longer = sorted(map(words, pair))
-        fits = (
-            (not drop_empty or shorter > 0)
-            and (max_words is None or longer <= max_words)
-            and (max_ratio is None or longer == 0 or (shorter > 0 and longer / shorter <= max_ratio))
-        )
-        assert (pair in kept) == fits
-    assert kept == [pair for pair in pairs if pair in kept]
 
 
 @pytest.fixture(scope="module")
@@ -75,15 +48,6 @@ def test_any_words_have_ids(codecs: dict[str, Codec], kind: str) -> None:
             assert UNK in ids or codec.decode(ids) == [replace_mark(word) for word in sentence]
 
     property_of()
-
-
-@given(st.text(max_size=40))
-def test_any_text_becomes_words_and_one_line(text: str) -> None:
-    """Words must not contain whitespace, which would break a line or a word in a file."""
-    tokenizer = Tokenizer("en", TOKENIZE)
-    found = tokenizer.tokenize(text)
-    assert all(word and not set(word) & set(" \n\r\t") for word in found)
-    assert isinstance(tokenizer.detokenize(found), str)
 
 
 @given(

@@ -1,6 +1,6 @@
 """Text to ids: sentence pairs are split into pieces and encoded, in parallel.
 
-Apart from `encoded`, which training reads: this module loads the libraries that split words.
+Apart from `codec`: the stage vocabulary, which uses that, need not rerun when the format of ids changes.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,11 +22,10 @@ class PairEncoder:
         self._codecs = [Codec.load(folder, side) for side in SIDES]
 
     def __call__(self, pairs: list[tuple[str, str]]) -> list[EncodedSentences]:
-        encoded = []
-        for codec, lines in zip(self._codecs, zip(*pairs, strict=True), strict=True):
-            sentences = [codec.encode(line.split()) for line in lines]
-            encoded.append(flatten(sentences, len(codec.vocabulary)))
-        return encoded
+        return [
+            flatten([codec.encode(line.split()) for line in lines], len(codec.vocabulary))
+            for codec, lines in zip(self._codecs, zip(*pairs, strict=True), strict=True)
+        ]
 
 
 def encode_pairs(pairs: Iterable[tuple[str, str]], folder: Path) -> Iterator[list[EncodedSentences]]:

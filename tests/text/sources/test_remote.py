@@ -173,17 +173,13 @@ def test_no_message_has_a_password_or_token(
     assert f"{site.url('a.txt')}?..." in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("url", "name"),
-    [
-        ("https://host/a/train.en.gz?download=1", "train.en.gz"),
-        ("https://host/a%20b.txt", "a b.txt"),
-        ("https://host/x%2F..%2Fpasswd", "passwd"),  # an escaped slash must not smuggle in a folder
-    ],
-)
-def test_file_name_is_the_last_component_of_the_path(url: str, name: str) -> None:
-    """The name decides how the file is read."""
-    assert file_name(RemoteFile(urls=[url], checksum=None)) == name
+def test_file_name_is_the_last_component_of_the_path() -> None:
+    """The name decides how the file is read; an escaped slash must not smuggle in a folder."""
+    for url, name in {
+        "https://host/a/train%20a.en.gz?download=1": "train a.en.gz",
+        "https://host/x%2F..%2Fpasswd": "passwd",
+    }.items():
+        assert file_name(RemoteFile(urls=[url], checksum=None)) == name
 
 
 def open_corpus(site: Site, folder: Path, files: dict[str, bytes], **pairs: Any) -> Part:
@@ -236,14 +232,6 @@ def test_a_name_in_no_or_two_archives_is_an_error(site: Site, tmp_path: Path) ->
             open_corpus(site, tmp_path, files, tsv=name, columns=[0, 1])
 
 
-def cut(content: bytes) -> bytes:
-    return content[:3000]
-
-
-def replace(content: bytes) -> bytes:
-    return b"<html>Not Found</html>" * 50
-
-
 def encrypt(content: bytes) -> bytes:
     """Set the encryption flag in the table of contents of a zip."""
     flag = content.index(b"PK\x01\x02") + 8
@@ -251,7 +239,7 @@ def encrypt(content: bytes) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("suffix", "damage"), [*((s, damage) for s in SUFFIXES for damage in (cut, replace)), (".zip", encrypt)]
+    ("suffix", "damage"), [*((suffix, lambda whole: whole[:3000]) for suffix in SUFFIXES), (".zip", encrypt)]
 )
 def test_a_damaged_archive_is_an_error_and_leaves_nothing(
     tmp_path: Path, suffix: str, damage: Callable[[bytes], bytes]
@@ -265,7 +253,7 @@ def test_a_damaged_archive_is_an_error_and_leaves_nothing(
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
-@pytest.mark.parametrize("name", ["../evil", "/../../evil", "folder/../../evil"])
+@pytest.mark.parametrize("name", ["../evil", "folder/../../evil"])
 @pytest.mark.parametrize("suffix", [".tar", ".zip"])
 def test_no_member_lands_outside_the_folder(tmp_path: Path, suffix: str, name: str) -> None:
     """Otherwise an archive could overwrite any file of the user; tar refuses, zip leaves the member out."""
