@@ -10,6 +10,7 @@ from convs2s.config.tokenize import TokenizeParams
 from convs2s.text.words.orthography import comma_below, lower, typographic, without_diacritics
 from convs2s.text.words.truecasing import Truecaser, detruecase, read_truecaser
 
+NUMBER = re.compile(r"[0-9]+")
 LINE_END = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 UNUSUAL = re.compile(r"[^\w ,.?!'-]|[_ºª]|  |''")
 """What text contains if a rule for punctuation can change it; sacremoses tries 45 rules on any text."""
@@ -62,7 +63,8 @@ class Tokenizer:
     def _detokenizer(self) -> Any:
         from sacremoses import MosesDetokenizer  # noqa: PLC0415
 
-        # For Czech, sacremoses joins numbers across full stops, and fails on "-li".
+        # For Czech, sacremoses 0.2 mistakes the sentence's last words for a number's neighbors, and fails
+        # on "-li".
         return MosesDetokenizer("none" if self.language == "cs" else self.language)
 
     def words(self, line: str) -> list[str]:
@@ -124,6 +126,8 @@ class Tokenizer:
             return text.translate(SPACES_OF_MARKS) if self.params.tokenizer == "spaces" else text
         if self.params.at_sign != "@":
             words = [word.replace(self.params.at_sign, "@") for word in words]
+        if self.language == "cs":
+            words = with_whole_numbers(words)
         return str(self._detokenizer.detokenize(words, unescape=self.params.escape))
 
 
@@ -131,6 +135,17 @@ def split_at_spaces(text: str) -> list[str]:
     """Split raw text at single spaces; a mark takes the place of every other space, so that none is lost."""
     text = LINE_END.sub(" ", text).strip().replace("  ", " " + chr(0xF0000 + ord(" ")))
     return text.translate(OTHER_SPACES).split()
+
+
+def with_whole_numbers(words: list[str]) -> list[str]:
+    """Return words with the parts of numbers, such as 3 , 14, joined, as Moses does for Czech."""
+    whole = list[str]()
+    for i, word in enumerate(words):
+        if i > 1 and NUMBER.fullmatch(words[i - 2]) and words[i - 1] in (".", ",") and NUMBER.fullmatch(word):
+            whole[-2:] = ["".join(whole[-2:]) + word]
+        else:
+            whole.append(word)
+    return whole
 
 
 def load_tokenizer(language: str, params: TokenizeParams, truecaser: Path) -> Tokenizer:
