@@ -72,11 +72,11 @@ def start_server(options: argparse.Namespace, batch_lines: int) -> Iterator[str]
     """Run a server on a free port; give its address."""
     command = [sys.executable, "-m", "convs2s.cli", "serve", "--model", str(options.model), "--port", "0"]
     numbers = ["--threads", str(options.threads), "--batch-lines", str(batch_lines)]
-    with subprocess.Popen([*command, *numbers], stdout=subprocess.PIPE, encoding="utf-8") as server:
+    with subprocess.Popen([*command, *numbers], stderr=subprocess.PIPE, encoding="utf-8") as server:
         try:
-            assert server.stdout is not None
-            (address,) = re.findall(r"http://\S+/", server.stdout.readline())
-            yield address
+            assert server.stderr is not None
+            matches = (re.search(r"http://\S+", line) for line in server.stderr)
+            yield next(f"{match[0]}/" for match in matches if match)
         finally:
             server.terminate()
 

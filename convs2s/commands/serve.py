@@ -3,14 +3,12 @@
 import argparse
 import sys
 from importlib.util import find_spec
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 from convs2s.commands.shared import add_command, add_processor, check_positive, pause_garbage_collection
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-EXTRA = ("fastapi", "uvicorn", "prometheus_client")
 
 
 def add(commands: Any) -> None:
@@ -35,61 +33,52 @@ def add(commands: Any) -> None:
     text = "replace unknown words by attention (default: the model folder's)"
     add("--replace", action=argparse.BooleanOptionalAction, help=text)
     add_processor(add)
-    limit = command.add_argument_group("limits; requests beyond them are refused").add_argument
-    limit("--max-characters", type=int, default=10_000, metavar="N", help="characters per request")
-    limit("--max-lines", type=int, default=200, metavar="N", help="lines per request")
-    limit("--max-waiting", type=int, default=1000, metavar="N", help="waiting lines, from all clients")
-    limit("--max-waiting-per-client", type=int, default=400, metavar="N", help="waiting lines, per address")
-    limit("--batch-lines", type=int, default=64, metavar="N", help="lines translated at once")
+    add("--max-characters", type=int, default=10_000, metavar="N", help="longest text of a request")
+    add("--max-lines", type=int, default=200, metavar="N", help="most lines of a request")
+    add("--batch-lines", type=int, default=64, metavar="N", help="lines translated at once")
 
 
 def run(options: argparse.Namespace) -> None:
-    """Load the models and serve them until interrupted."""
-    check(options)
-    # These imports take seconds; --help must not.
-    from convs2s.serve.app import create_app  # noqa: PLC0415
-    from convs2s.serve.pairs import load_pairs  # noqa: PLC0415
-    from convs2s.serve.requests import Limits  # noqa: PLC0415
-    from convs2s.serve.server import listen, read_keys, serve  # noqa: PLC0415
-
-    keys = read_keys(options.api_key_file) if options.api_key_file else ()
-    with listen(options.host, options.port) as listening:
-        with pause_garbage_collection():
-            pairs = load_pairs(options.model, options.device, options.beam_size, options.replace)
-        for pair in pairs:
-            name = f"{pair.source}-{pair.target}"
-            print(f"convs2s: {name}: {pair.translator.words.precision}", file=sys.stderr)
-        limits = Limits(
-            characters=options.max_characters,
-            lines=options.max_lines,
-            waiting=options.max_waiting,
-            waiting_per_client=options.max_waiting_per_client,
-            batch_lines=options.batch_lines,
-        )
-        host = f"[{options.host}]" if ":" in options.host else options.host
-        is_local = ip_address(listening.getsockname()[0]).is_loopback
-        names = {"localhost", "127.0.0.1", "[::1]", host.lower()} if is_local and not keys else set()
-        print(f"{pairs}: http://{host}:{listening.getsockname()[1]}/ (stop with Ctrl-C)", flush=True)
-        serve(create_app(pairs, limits, keys, options.threads, names), listening)
-
-
-def check(options: argparse.Namespace) -> None:
-    """Check the options before any slow work; warn if anyone can use the server."""
-    missing = [name for name in EXTRA if find_spec(name) is None]
+    """Load the models and serve them until interrupted; warn if anyone can use the server."""
+    missing = [name for name in ("fastapi", "uvicorn") if find_spec(name) is None]
     if missing:
         raise ValueError(f"serve needs {', '.join(missing)}. Install it: pip install 'convs2s[serve]'.")
-    limits = "max_characters", "max_lines", "max_waiting", "max_waiting_per_client", "batch_lines"
-    check_positive(options, *limits, "threads")
-    most = min(options.max_waiting, options.max_waiting_per_client)
-    if options.max_lines > most:  # even an idle server would say: try again
-        raise ValueError(
-            f"--max-lines: expected at most {most}, since no more may wait, found {options.max_lines}."
-        )
+    check_positive(options, "max_characters", "max_lines", "batch_lines", "threads")
     if not 0 <= options.port <= 65535:
         raise ValueError(f"--port: expected a number from 0 to 65535, found {options.port}.")
-    if options.host not in LOOPBACK and not options.api_key_file:
+    keys = read_keys(options.api_key_file) if options.api_key_file else ()
+    is_local = options.host in LOOPBACK
+    if not is_local and not keys:
         print(
             f"convs2s: warning: anyone who can reach {options.host} can use this server; require keys with "
             "--api-key-file.",
             file=sys.stderr,
         )
+    # These imports take seconds; --help must not.
+    import uvicorn  # noqa: PLC0415
+
+    from convs2s.serve.app import create_app  # noqa: PLC0415
+    from convs2s.serve.batching import Batcher  # noqa: PLC0415
+    from convs2s.serve.pairs import load_pairs  # noqa: PLC0415
+    from convs2s.serve.requests import RequestReader  # noqa: PLC0415
+
+    with pause_garbage_collection():
+        pairs = load_pairs(options.model, options.device, options.beam_size, options.replace)
+    for pair in pairs:
+        print(f"convs2s: {pair}: {pair.translator.words.precision}", file=sys.stderr)
+    app = create_app(
+        pairs,
+        RequestReader(keys, options.max_characters, options.max_lines),
+        Batcher(options.batch_lines, options.threads),
+        ["localhost", "127.0.0.1", "[::1]"] if is_local and not keys else ["*"],
+    )
+    # Query strings may have texts and keys, so they are not logged.
+    uvicorn.run(app, host=options.host, port=options.port, access_log=False, limit_concurrency=1000)
+
+
+def read_keys(path: Path) -> tuple[str, ...]:
+    """Return the API keys in a file, one per line; raise ValueError if it has none."""
+    keys = tuple(path.read_text(encoding="utf-8").split())
+    if not keys:
+        raise ValueError(f"{path} is empty; expected an API key on each line.")
+    return keys

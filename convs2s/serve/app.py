@@ -1,92 +1,127 @@
-"""The ASGI application: routes, errors, and the files of the web page."""
+"""The ASGI application: LibreTranslate's routes, what the page shows besides, and the page."""
 
-from collections.abc import AsyncIterator, Set
+import asyncio
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Annotated
 
-from fastapi import FastAPI, Request
-from fastapi.responses import FileResponse, JSONResponse, Response
+from fastapi import Depends, FastAPI, Request
+from fastapi.responses import JSONResponse
+from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
+from convs2s.package.translator import Translation
+from convs2s.serve.answers import (
+    Attended,
+    Language,
+    Line,
+    Model,
+    Translated,
+    describe_attention,
+    describe_pair,
+    describe_translation,
+    join,
+    list_alternatives,
+    list_languages,
+)
 from convs2s.serve.batching import Batcher
-from convs2s.serve.insight import add_insight
-from convs2s.serve.libretranslate import add_libretranslate
-from convs2s.serve.middleware import Border, Metrics
-from convs2s.serve.pairs import Pairs
-from convs2s.serve.requests import Limits, Refusal
-from convs2s.serve.service import Service
+from convs2s.serve.pairs import Pair, find_pair
+from convs2s.serve.requests import RequestReader, TranslateRequest, describe_body
 
-PAGE = Path(__file__).parent / "page"
-FILES = {
-    "/": "index.html", "/page.css": "page.css", "/page.js": "page.js",
-    "/docs": "docs.html", "/docs.js": "docs.js",
-}  # fmt: skip
+EMPTY = Translation("", 0.0, 0.0, [], [], [], None, [])
 
 
 def create_app(
-    pairs: Pairs,
-    limits: Limits,
-    keys: tuple[str, ...] = (),
-    threads: int | None = None,
-    names: Set[str] = frozenset(),
+    pairs: Sequence[Pair], reader: RequestReader, batcher: Batcher, names: Sequence[str] = ("*",)
 ) -> FastAPI:
-    """Return the application; its decoding thread runs as long as the application does.
+    """Return the application, which translates as long as it runs.
 
     Args:
         pairs: the models.
-        limits: of requests, queue and batches.
-        keys: API keys, one of which each request needs; empty if no key is required.
-        threads: for PyTorch; None leaves its default.
-        names: the server's names, one of which each request must have as its Host; empty to accept any.
+        reader: checks requests for translations.
+        batcher: translates.
+        names: of the server, one of which each request must have as its Host.
     """
-    metrics = Metrics()
-    batcher = Batcher(limits, threads, metrics.batch_lines.observe)
-    metrics.waiting.set_function(batcher.waiting)
-    service = Service(pairs, batcher, limits, metrics, keys)
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        batcher.start()
+    async def run_batcher(_: FastAPI) -> AsyncIterator[None]:
+        task = asyncio.create_task(batcher.run())
         yield
-        batcher.stop()
+        task.cancel()
 
-    # FastAPI's own documentation pages load their scripts from other hosts.
-    app = FastAPI(title="convs2s", description=f"Translates {pairs}.", docs_url=None, redoc_url=None,
-                  lifespan=lifespan)  # fmt: skip
-    add_libretranslate(app, service)
-    add_insight(app, service)
-    add_files(app, service)
-    add_errors(app)
+    served = ", ".join(map(str, pairs))
+    app = FastAPI(title="convs2s", description=f"Translates {served}.", lifespan=run_batcher)
     # Any site can point a name of its own at 127.0.0.1; its pages could then read answers (DNS rebinding).
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=sorted(names) or ["*"], www_redirect=False)
-    app.add_middleware(Border, metrics=metrics)
-    return app
-
-
-def add_files(app: FastAPI, service: Service) -> None:
-    """Add the page and its files, and `/metrics`, which requires a key if the other routes do."""
-    for path, file in FILES.items():
-        app.add_api_route(path, lambda file=file: FileResponse(PAGE / file), include_in_schema=False)
-
-    @app.get("/metrics", response_class=Response)
-    async def metrics(request: Request) -> Response:
-        """Return counters in Prometheus' text format."""
-        service.check_key(request, None)
-        return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
-
-
-def add_errors(app: FastAPI) -> None:
-    """Return every error in LibreTranslate's format."""
-
-    @app.exception_handler(Refusal)
-    async def refuse(_: Request, refusal: Refusal) -> Response:
-        return JSONResponse({"error": refusal.message}, refusal.status, refusal.headers)
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=names, www_redirect=False)
 
     @app.exception_handler(HTTPException)
-    async def report(_: Request, error: HTTPException) -> Response:
-        return JSONResponse({"error": str(error.detail)}, error.status_code, error.headers)
+    async def report(_: Request, error: HTTPException) -> JSONResponse:
+        """Return an error in LibreTranslate's format."""
+        return JSONResponse({"error": error.detail}, error.status_code, error.headers)
 
-    @app.exception_handler(Exception)
-    async def apologize(_: Request, __: Exception) -> Response:
-        return JSONResponse({"error": "Internal error; the server's log has the details."}, 500)
+    async def search(fields: TranslateRequest, request: Request) -> list[list[list[Translation]]]:
+        """Return, for each text and each of its lines, the hypotheses, best first."""
+        pair = find_pair(pairs, fields.source, fields.target)
+        filled = [line for text in fields.texts for line in text if line.strip()]
+        ranked = iter(await batcher.process(pair.translate, filled, request.is_disconnected))
+        return [[next(ranked) if line.strip() else [EMPTY] for line in text] for text in fields.texts]
+
+    Fields = Annotated[TranslateRequest, Depends(reader)]
+
+    @app.post("/translate", response_model_exclude_none=True, openapi_extra=describe_body())
+    async def translate(fields: Fields, request: Request) -> Translated:
+        """Translate a text or a list of texts, given as JSON, as a form or in the query string."""
+        texts = await search(fields, request)
+        best = [join(lines, 0) for lines in texts]
+        others = [list_alternatives(lines, fields.alternatives) for lines in texts]
+        is_one, is_auto = isinstance(fields.q, str), fields.source == "auto"
+        source = find_pair(pairs, fields.source, fields.target).source
+        return Translated(
+            translatedText=best[0] if is_one else best,
+            alternatives=(others[0] if is_one else others) if fields.alternatives else None,
+            detectedLanguage={"language": source, "confidence": 0.0} if is_auto else None,
+        )
+
+    @app.get("/languages")
+    async def languages() -> list[Language]:
+        """List the languages, each with its possible targets."""
+        return list_languages(pairs)
+
+    @app.get("/health")
+    async def health() -> dict[str, str]:
+        """Report that the server is up."""
+        return {"status": "ok"}
+
+    @app.get("/models")
+    async def models() -> list[Model]:
+        """List the models with what is known about them."""
+        return [describe_pair(pair) for pair in pairs]
+
+    @app.post("/n-best", openapi_extra=describe_body())
+    async def n_best(fields: Fields, request: Request) -> list[Line]:
+        """Translate a text; for each line, return all hypotheses of the beam, with scores."""
+        pair = find_pair(pairs, fields.source, fields.target)
+        return [
+            Line(
+                source=source,
+                rare=pair.rarity.is_rare(pair.translator.source.tokenize(source)),
+                hypotheses=[describe_translation(found, pair.translator.target) for found in ranked],
+            )
+            for text, lines in zip(fields.texts, await search(fields, request), strict=True)
+            for source, ranked in zip(text, lines, strict=True)
+        ]
+
+    @app.post("/attention", openapi_extra=describe_body())
+    async def attention(fields: Fields, request: Request) -> Attended:
+        """Translate one line; return what each decoder layer attended to."""
+        pair = find_pair(pairs, fields.source, fields.target)
+        lines = [line for text in fields.texts for line in text]
+        if len(lines) != 1 or not pair.translator.source.tokenize(lines[0]) or pair.members > 1:
+            raise HTTPException(400, "Invalid request: expected one line of text, and a single model.")
+        [layers] = await batcher.process(pair.attend, lines, request.is_disconnected)
+        return describe_attention(layers)
+
+    app.mount("/", StaticFiles(directory=Path(__file__).parent / "page", html=True))
+    return app

@@ -1,136 +1,101 @@
 """Batches across requests: lines that arrive together are translated together, in one thread."""
 
-import threading
-import time
-from collections import Counter, deque
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass, field
+import asyncio
+from asyncio import get_running_loop
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from typing import Any
 
 import torch
+from fastapi import HTTPException
 
-from convs2s.serve.requests import Limits, Refusal
+COLLECT_SECONDS = 0.004
+"""How long an idle server waits for more requests before it translates the first."""
 
 Work = Callable[[list[str]], Sequence[Any]]
-"""Returns one result per line; lines with the same work share a batch."""
+"""Returns one result per line; requests with the same work share a batch."""
 
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A line and the future with its result."""
+    """The lines of a request and the future with their results."""
 
     work: Work
-    line: str
-    result: Future[Any] = field(default_factory=Future)
-    arrived: float = field(default_factory=time.monotonic)
+    lines: Sequence[str]
+    is_abandoned: Callable[[], Awaitable[bool]]
+    results: asyncio.Future[list[Any]]
 
 
 class Batcher:
-    """A queue of lines and the thread that processes them, oldest first.
+    """A queue of requests and the thread that processes them, oldest first.
 
     Args:
-        limits: of the queue and of a batch.
+        batch_lines: lines translated at once; a request with more is a batch of its own.
         threads: for PyTorch; None leaves its default.
-        on_batch: called with the number of lines of each batch.
     """
 
-    def __init__(self, limits: Limits, threads: int | None, on_batch: Callable[[int], None]) -> None:
-        self.limits, self.threads, self.on_batch = limits, threads, on_batch
-        self._jobs: deque[Job] = deque()
-        self._clients = Counter[str]()
-        self._changed = threading.Condition()
-        self._closed = False
-        self._thread = threading.Thread(target=self._run, name="decoding", daemon=True)
+    def __init__(self, batch_lines: int, threads: int | None) -> None:
+        self.batch_lines = batch_lines
+        self._jobs: list[Job] = []
+        self._arrived = asyncio.Event()
+        set_threads = None if threads is None else partial(torch.set_num_threads, threads)
+        self._thread = ThreadPoolExecutor(1, "decoding", set_threads)
 
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
+    async def process(
+        self, work: Work, lines: Sequence[str], is_abandoned: Callable[[], Awaitable[bool]]
+    ) -> list[Any]:
+        """Return the results of some lines, which wait for their turn.
 
-    def stop(self) -> None:
-        """Finish the waiting lines, then end the thread."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-        self._thread.join()
-
-    def waiting(self) -> int:
-        """Return the number of waiting lines."""
-        return len(self._jobs)
-
-    def submit(self, work: Work, lines: Sequence[str], client: str) -> list[Future[Any]]:
-        """Queue lines and return futures for their results. Canceled lines are dropped from the queue.
-
-        Raises:
-            Refusal: 503 if the queue is full, 429 if too many of its lines are this client's.
+        Args:
+            work: what is done with them.
+            lines: of one request.
+            is_abandoned: tells, when it is their turn, whether the client has gone; they are then dropped.
         """
-        jobs = [Job(work, line) for line in lines]
-        with self._changed:
-            self._check_room(len(jobs), client)
-            self._jobs.extend(jobs)
-            self._clients[client] += len(jobs)
-            self._changed.notify_all()
-        for job in jobs:
-            job.result.add_done_callback(lambda _: self._forget(client))
-        return [job.result for job in jobs]
+        job = Job(work, lines, is_abandoned, get_running_loop().create_future())
+        self._jobs.append(job)
+        self._arrived.set()
+        return await job.results
 
-    def _check_room(self, lines: int, client: str) -> None:
-        of_client, limits, soon = self._clients[client] + lines, self.limits, {"Retry-After": "1"}
-        if of_client > limits.waiting_per_client:
-            raise Refusal(
-                429,
-                f"Too many requests: {of_client} of your lines would be waiting, but the limit is "
-                f"{limits.waiting_per_client}. Wait for answers before you send more.",
-                soon,
-            )
-        if self._closed or len(self._jobs) + lines > limits.waiting:
-            raise Refusal(
-                503, f"The server is busy: {len(self._jobs)} lines are waiting. Try again in a second.", soon
-            )
-
-    def _forget(self, client: str) -> None:
-        with self._changed:
-            self._clients[client] -= 1
-            if not self._clients[client]:
-                del self._clients[client]
-
-    def _run(self) -> None:
-        if self.threads is not None:
-            torch.set_num_threads(self.threads)
-        while jobs := self._next_batch():
-            live = [job for job in jobs if job.result.set_running_or_notify_cancel()]
-            if live:
-                self.on_batch(len(live))
-                finish(live)
+    async def run(self) -> None:
+        """Process requests until canceled."""
+        while True:
+            if not self._jobs:
+                self._arrived.clear()
+                await self._arrived.wait()
+                await asyncio.sleep(COLLECT_SECONDS)
+            batch = []
+            for job in self._next_batch():
+                if await job.is_abandoned():
+                    job.results.set_exception(HTTPException(499, "The client has closed the connection."))
+                else:
+                    batch.append(job)
+            if batch:
+                await self._finish(batch)
 
     def _next_batch(self) -> list[Job]:
-        """Wait for lines; return the oldest and those that share its work. Empty at the end."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._jobs or self._closed)
-            if not self._jobs:
-                return []
-            first = self._jobs[0]
-            end = first.arrived + self.limits.collect_seconds
-            self._changed.wait_for(lambda: self._is_full(first.work), max(0.0, end - time.monotonic()))
-            batch = [job for job in self._jobs if job.work == first.work][: self.limits.batch_lines]
-            taken = set(batch)
-            self._jobs = deque(job for job in self._jobs if job not in taken)
-            return batch
+        """Take the oldest request from the queue, and those that share its work as far as they fit."""
+        batch, size, waiting = list[Job](), 0, list[Job]()
+        for job in self._jobs:
+            fits = not batch or (job.work == batch[0].work and size + len(job.lines) <= self.batch_lines)
+            (batch if fits else waiting).append(job)
+            size += len(job.lines) if fits else 0
+        self._jobs = waiting
+        return batch
 
-    def _is_full(self, work: Work) -> bool:
-        return self._closed or sum(job.work == work for job in self._jobs) >= self.limits.batch_lines
-
-
-def finish(jobs: Sequence[Job]) -> None:
-    """Process some lines; if that fails, process each line alone, so that one cannot make others fail."""
-    try:
-        results = jobs[0].work([job.line for job in jobs])
-    except Exception as error:
-        if len(jobs) == 1:
-            jobs[0].result.set_exception(error)
+    async def _finish(self, batch: Sequence[Job]) -> None:
+        """Process requests; if that fails, each of them alone, so that one cannot make others fail."""
+        lines = [line for job in batch for line in job.lines]
+        try:
+            results = iter(await get_running_loop().run_in_executor(self._thread, batch[0].work, lines))
+        except Exception as error:
+            if len(batch) == 1:
+                batch[0].results.set_exception(error)
+                return
+            for job in batch:
+                await self._finish([job])
             return
-        for job in jobs:
-            finish([job])
-        return
-    for job, result in zip(jobs, results, strict=True):
-        job.result.set_result(result)
+        for job in batch:
+            job.results.set_result(list(islice(results, len(job.lines))))

@@ -1,16 +1,17 @@
 """The models that a server offers, by language pair."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from fastapi import HTTPException
 
 from convs2s.ids.vocabulary import read_counts
 from convs2s.package.folder import read_settings
 from convs2s.package.hub import locate
 from convs2s.package.layer_attention import LayerAttention, LayerReader
 from convs2s.package.translator import Translation, Translator, load
-from convs2s.serve.requests import Refusal
 from convs2s.text.vocabulary.rarity import Rarity
 
 
@@ -32,6 +33,9 @@ class Pair:
     members: int
     rarity: Rarity
 
+    def __str__(self) -> str:
+        return f"{self.source}-{self.target}"
+
     def translate(self, lines: list[str]) -> list[list[Translation]]:
         """Return each line's hypotheses, best first."""
         return self.translator.translate_n_best(lines)
@@ -42,42 +46,21 @@ class Pair:
         return [reader.read(self.translator.source.tokenize(line)) for line in lines]
 
 
-class Pairs:
-    """The language pairs of a server."""
-
-    def __init__(self, pairs: Sequence[Pair]) -> None:
-        self._pairs = {(pair.source, pair.target): pair for pair in pairs}
-
-    def __str__(self) -> str:
-        return ", ".join(f"{source}-{target}" for source, target in self._pairs)
-
-    def __iter__(self) -> Iterator[Pair]:
-        return iter(self._pairs.values())
-
-    def targets(self) -> dict[str, list[str]]:
-        """Return the languages, each with the languages it can be translated to."""
-        codes = sorted({code for pair in self._pairs for code in pair})
-        return {code: sorted(target for source, target in self._pairs if source == code) for code in codes}
-
-    def find(self, source: str, target: str) -> Pair:
-        """Return a pair; source `auto` is the only language that can be translated to the target."""
-        if source == "auto":
-            sources = [first for first, second in self._pairs if second == target]
-            if len(sources) > 1:
-                raise Refusal(
-                    400,
-                    f"source auto: this server does not detect languages, and {', '.join(sources)} can be "
-                    f"translated to {target}. Name one of them.",
-                )
-            source = sources[0] if sources else source
-        if (source, target) not in self._pairs:
-            raise Refusal(400, f"{source}-{target} is not available; this server translates {self}.")
-        return self._pairs[source, target]
+def find_pair(pairs: Sequence[Pair], source: str, target: str) -> Pair:
+    """Return a pair; source `auto` is the only language that can be translated to the target."""
+    fitting = [pair for pair in pairs if pair.target == target and source in (pair.source, "auto")]
+    if len(fitting) != 1:
+        raise HTTPException(
+            400,
+            f"{source}-{target} is not available; this server translates {', '.join(map(str, pairs))}. "
+            "Source auto is possible only if one language has this target, as languages are not detected.",
+        )
+    return fitting[0]
 
 
 def load_pairs(
     folders: Sequence[Path], device: str | None, beam_size: int | None, replace: bool | None
-) -> Pairs:
+) -> list[Pair]:
     """Load model folders, an ensemble if several have the same language pair; errors as `load`."""
     by_pair: dict[tuple[str, str], list[Path]] = defaultdict(list)
     for folder in map(locate, folders):
@@ -88,4 +71,4 @@ def load_pairs(
         translator = load(paths, device, replace=replace, beam_size=size, n_best=size)
         rarity = Rarity(translator.words.source, read_counts(paths[0] / "source.tsv", "vocabulary"))
         pairs.append(Pair(source, target, translator, len(paths), rarity))
-    return Pairs(pairs)
+    return pairs

@@ -1,16 +1,19 @@
 """A real server in a thread of the test process."""
 
+import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import uvicorn
+
 from convs2s.package.folder import Settings, write_package
 from convs2s.serve.app import create_app
-from convs2s.serve.pairs import Pairs, load_pairs
-from convs2s.serve.requests import Limits
-from convs2s.serve.server import listen, make_server
+from convs2s.serve.batching import Batcher
+from convs2s.serve.pairs import Pair, load_pairs
+from convs2s.serve.requests import RequestReader
 from tests.decode.parrot import TOKENIZE, TRANSLATE
 from tests.package.small_package import FACTS, write_parts
 
@@ -23,7 +26,7 @@ def write_pair(folder: Path, source: str, target: str, phase: float = 0.0) -> Pa
     return folder / "package"
 
 
-def load_two(folder: Path) -> Pairs:
+def load_two(folder: Path) -> list[Pair]:
     """Load tiny models for en-de and fr-de."""
     folders = [
         write_pair(folder / "1", "en", "de", phase=1.0),
@@ -33,10 +36,11 @@ def load_two(folder: Path) -> Pairs:
 
 
 @contextmanager
-def running(pairs: Pairs, limits: Limits | None = None, keys: tuple[str, ...] = ()) -> Iterator[str]:
+def running(pairs: Sequence[Pair], keys: tuple[str, ...] = ()) -> Iterator[str]:
     """Run a server; yield its address, with a slash at the end."""
-    with listen("127.0.0.1", 0) as listening:
-        server = make_server(create_app(pairs, limits or Limits(), keys), log_level="critical")
+    app = create_app(pairs, RequestReader(keys, 10_000, 200), Batcher(64, threads=None))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="critical"))
+    with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
         try:

@@ -1,104 +1,90 @@
-"""Batches across requests, and the queue that feeds them."""
+"""Batches across requests."""
 
+import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
 
 import pytest
+from fastapi import HTTPException
 
 from convs2s.serve.batching import Batcher
-from convs2s.serve.requests import Limits, Refusal
 
 
-class Gate:
-    """Work that blocks until it is let through, so that lines queue up behind it."""
+class Worker:
+    """Work that waits until it is let through, and notes its batches."""
 
     def __init__(self) -> None:
-        self.open, self.entered = threading.Event(), threading.Event()
+        self.open, self.batches = threading.Event(), list[list[str]]()
 
-    def work(self, lines: list[str]) -> list[str]:
-        self.entered.set()
-        self.open.wait(10)
-        return lines
+    def upper(self, lines: list[str]) -> list[str]:
+        assert self.open.wait(10)
+        self.batches.append(lines)
+        if "" in lines:
+            raise ValueError("an empty line")
+        return [line.upper() for line in lines]
 
-
-def upper(lines: list[str]) -> list[str]:
-    return [line.upper() for line in lines]
-
-
-def lower(lines: list[str]) -> list[str]:
-    if "" in lines:
-        raise ValueError("an empty line")
-    return [line.lower() for line in lines]
+    def lower(self, lines: list[str]) -> list[str]:
+        self.batches.append(lines)
+        return [line.lower() for line in lines]
 
 
-@pytest.fixture
-def sizes() -> list[int]:
-    return []
+async def stays() -> bool:
+    return False
 
 
-@pytest.fixture
-def batcher(sizes: list[int]) -> Iterator[Batcher]:
-    limits = Limits(waiting=6, waiting_per_client=5, batch_lines=3, collect_seconds=0.001)
-    batcher = Batcher(limits, 1, sizes.append)
-    batcher.start()
-    yield batcher
-    batcher.stop()
+async def leaves() -> bool:
+    return True
 
 
-@pytest.fixture
-def gate(batcher: Batcher) -> Iterator[Gate]:
-    """Keep the worker thread busy."""
-    gate = Gate()
-    batcher.submit(gate.work, ["gate"], "gate")
-    assert gate.entered.wait(10)
-    yield gate
-    gate.open.set()
+Request = tuple[Callable[[list[str]], Any], list[str], Callable[[], Awaitable[bool]]]
 
 
-def test_lines_of_several_clients_share_batches(batcher: Batcher, gate: Gate, sizes: list[int]) -> None:
-    """A batch holds lines of one kind of work, up to the limit, oldest first."""
-    first = batcher.submit(upper, ["a", "b"], "1")
-    other = batcher.submit(lower, ["C"], "2")
-    second = batcher.submit(upper, ["d", "e"], "3")
-    gate.open.set()
-    assert [one.result(10) for one in [*first, *other, *second]] == ["A", "B", "c", "D", "E"]
-    assert sizes == [1, 3, 1, 1]
+def process(worker: Worker, requests: list[Request]) -> list[Any]:
+    """Return results or errors of requests that all arrive while a first one, FIRST, is processed."""
+
+    async def run() -> list[Any]:
+        batcher = Batcher(batch_lines=3, threads=1)
+        task = asyncio.create_task(batcher.run())
+        waiting: list[Coroutine[Any, Any, list[Any]]] = [batcher.process(worker.upper, ["first"], stays)]
+        first = asyncio.gather(*waiting)
+        await asyncio.sleep(0.05)
+        others = asyncio.gather(*(batcher.process(*request) for request in requests), return_exceptions=True)
+        await asyncio.sleep(0.05)
+        worker.open.set()
+        assert await asyncio.wait_for(first, 10) == [["FIRST"]]
+        results = await asyncio.wait_for(others, 10)
+        task.cancel()
+        return results
+
+    return asyncio.run(run())
 
 
-def test_failing_and_canceled_lines_hold_up_no_other(batcher: Batcher, gate: Gate, sizes: list[int]) -> None:
-    """The page cancels requests when its user types on before the answer; others must get theirs."""
-    bad, good, canceled = batcher.submit(lower, ["", "A", "B"], "1")
-    assert canceled.cancel()
-    gate.open.set()
-    assert good.result(10) == "a"
-    with pytest.raises(ValueError, match="an empty line"):
-        bad.result(10)
-    assert sizes == [1, 2]
+def test_requests_with_the_same_work_share_batches() -> None:
+    """A batch takes the oldest request and what fits of the others; a large request is a batch of its own."""
+    worker = Worker()
+    results = process(worker, [
+        (worker.upper, ["a", "b"], stays), (worker.lower, ["C"], stays), (worker.upper, ["d", "e"], stays),
+        (worker.upper, ["f"], stays), (worker.upper, ["g"] * 4, stays),
+    ])  # fmt: skip
+    assert results == [["A", "B"], ["c"], ["D", "E"], ["F"], ["G"] * 4]
+    assert worker.batches == [["first"], ["a", "b", "f"], ["C"], ["d", "e"], ["g"] * 4]
 
 
-def test_the_queue_has_limits(batcher: Batcher, gate: Gate) -> None:
-    """There is one limit in total and one per client; answered and canceled lines do not count."""
-    batcher.submit(upper, ["a"] * 4, "1")
-    with pytest.raises(Refusal) as greedy:
-        batcher.submit(upper, ["a"] * 2, "1")
-    assert greedy.value.status == 429
-    with pytest.raises(Refusal) as full:
-        batcher.submit(upper, ["a"] * 3, "2")
-    assert full.value.status == 503
-    last = batcher.submit(upper, ["a"] * 2, "2")
-    gate.open.set()
-    assert last[-1].result(10) == "A"
-    assert batcher.waiting() == 0
-    assert batcher.submit(upper, ["a"] * 5, "1")[-1].result(10) == "A"
+def test_failing_and_abandoned_requests_hold_up_no_other() -> None:
+    """The page drops a request when its user types on before the answer; others must get theirs."""
+    worker = Worker()
+    bad, good, gone = process(
+        worker, [(worker.upper, [""], stays), (worker.upper, ["a"], stays), (worker.upper, ["b"], leaves)]
+    )
+    assert good == ["A"]
+    assert isinstance(bad, ValueError)
+    assert isinstance(gone, HTTPException)
+    assert worker.batches == [["first"], ["", "a"], [""], ["a"]]
 
 
-def test_stopping_finishes_waiting_lines_and_takes_no_more(batcher: Batcher, gate: Gate) -> None:
-    """No client must be left without an answer."""
-    waiting = batcher.submit(upper, ["a"], "1")
-    stopping = threading.Thread(target=batcher.stop)
-    stopping.start()
-    gate.open.set()
-    stopping.join(10)
-    assert waiting[0].result(0) == "A"
-    with pytest.raises(Refusal, match="busy"):
-        batcher.submit(upper, ["a"], "1")
+@pytest.mark.parametrize("lines", [[], ["a"]])
+def test_an_idle_batcher_answers(lines: list[str]) -> None:
+    """A request may have no lines, such as one with an empty text."""
+    worker = Worker()
+    assert process(worker, [(worker.lower, lines, stays)]) == [lines]

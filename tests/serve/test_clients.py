@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from convs2s.serve.pairs import Pairs
+from convs2s.serve.pairs import Pair, find_pair
 from tests.serve.running import running
 
 TEXT = "ein Haus & noch eins?"
 
 
-def test_clients_get_the_translators_answers(pairs: Pairs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clients_get_the_translators_answers(pairs: list[Pair], monkeypatch: pytest.MonkeyPatch) -> None:
     """libretranslatepy sends forms, and a GET request with a body.
 
     deep-translator puts everything in the query string, always with a key, and expects plain text.
@@ -23,7 +23,7 @@ def test_clients_get_the_translators_answers(pairs: Pairs, monkeypatch: pytest.M
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with running(pairs, keys=("secret",)) as server:
         for source in ("en", "fr"):
-            wanted = pairs.find(source, "de").translator.translate(TEXT)
+            wanted = find_pair(pairs, source, "de").translator.translate(TEXT)
             client = libre.LibreTranslateAPI(server, api_key="secret")
             assert client.translate(TEXT, source, "de") == wanted
             assert [language["code"] for language in client.languages()] == ["de", "en", "fr"]

@@ -1,18 +1,16 @@
 "use strict";
-// Translates as one types. Each request gets a number; answers to all but the latest are dropped.
+// Translates as one types; a new request aborts the one before.
 
 const byId = (id) => document.getElementById(id);
 const PAUSE = 250; // milliseconds without a key before a request is sent
-let latest = 0;
-let running = null;
+let running = new AbortController();
 let timer = null;
-let lines = [];
-let models = [];
+let lines = [], models = [];
 
-function element(name, text, attributes = {}) {
+function element(name, attributes, ...children) {
   const made = document.createElement(name);
-  if (text !== undefined) made.textContent = text;
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
   return made;
 }
 
@@ -21,147 +19,128 @@ function say(message, isError = false) {
   byId("status").classList.toggle("error", isError);
 }
 
-async function ask(path, text, signal) {
-  const [source, target] = byId("pair").value.split(" ");
-  const fields = { q: text, source, target };
-  if (byId("key").value) fields.api_key = byId("key").value;
+async function ask(path, text) {
+  const { source, target } = models[byId("pair").value], { signal } = running;
   const answer = await fetch(path, {
-    method: "POST", signal, headers: { "Content-Type": "application/json" }, body: JSON.stringify(fields),
+    method: "POST", signal, headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ q: text, source, target, api_key: byId("key").value }),
   });
-  const content = await answer.json();
-  if (!answer.ok) throw new Error(content.error);
-  return content;
+  if (answer.ok) return answer.json();
+  if (answer.status === 403) byId("key-label").hidden = false;
+  const { error } = await answer.json().catch(() => ({}));
+  throw new Error(error || `The server has answered with status ${answer.status}.`);
 }
 
 // Text with replaced words marked. The server counts characters, JavaScript UTF-16 units: hence the array.
 function marked(hypothesis) {
-  const characters = Array.from(hypothesis.text), parts = document.createDocumentFragment();
+  const characters = Array.from(hypothesis.text), parts = [];
   let end = 0;
   for (const word of hypothesis.replaced) {
-    parts.append(characters.slice(end, word.start).join(""));
     const from = word.how === "copy" ? "copied from" : "from the dictionary, for";
-    parts.append(element("mark", characters.slice(word.start, word.end).join(""),
-      { title: `unknown word: ${from} “${word.source_word}”` }));
+    parts.push(characters.slice(end, word.start).join(""),
+      element("mark", { title: `unknown word: ${from} “${word.source_word}”` },
+        characters.slice(word.start, word.end).join("")));
     end = word.end;
   }
-  parts.append(characters.slice(end).join(""));
-  return parts;
+  return [...parts, characters.slice(end).join("")];
 }
 
 function showModel() {
-  const { name, summary, examples } = models.find((one) => `${one.source} ${one.target}` === byId("pair").value);
+  const { name, summary, examples } = models[byId("pair").value];
   document.title = byId("name").textContent = name;
   byId("summary").textContent = summary;
   const buttons = examples.map((text) => {
-    const button = element("button", text, { type: "button", title: text });
+    const button = element("button", { type: "button", title: text }, text);
     button.addEventListener("click", () => { byId("text").value = text; translate(); });
     return button;
   });
-  byId("examples").replaceChildren(...(buttons.length ? [element("span", "Try:"), ...buttons] : []));
+  byId("examples").replaceChildren(...(buttons.length ? ["Try:", ...buttons] : []));
 }
 
-function later() {
+function translateLater() {
   clearTimeout(timer);
   timer = setTimeout(translate, PAUSE);
 }
 
 async function translate() {
-  const mine = ++latest, text = byId("text").value;
-  if (running) running.abort();
+  const text = byId("text").value, begin = performance.now();
+  running.abort();
   running = new AbortController();
+  say(text.trim() && "Translating …");
   if (!text.trim()) {
     byId("translation").replaceChildren();
     byId("details").hidden = byId("rare").hidden = true;
-    say("");
     return;
   }
-  say("Translating …");
   try {
-    const begin = performance.now(), found = await ask("n-best", text, running.signal);
-    if (mine !== latest) return;
-    lines = found;
+    lines = await ask("n-best", text);
     showTranslation();
     say(`${Math.round(performance.now() - begin)} ms`);
   } catch (error) {
-    if (mine === latest && error.name !== "AbortError") say(error.message, true);
+    if (error.name !== "AbortError") say(error.message, true);
   }
 }
 
 function showTranslation() {
-  const parts = lines.flatMap((line, i) => [...(i ? ["\n"] : []), marked(line.hypotheses[0])]);
+  const parts = lines.flatMap((line, i) => [i ? "\n" : "", ...marked(line.hypotheses[0])]);
   byId("translation").replaceChildren(...parts);
   const filled = lines.map((line, i) => [line, i]).filter(([line]) => line.source.trim());
-  byId("line").replaceChildren(...filled.map(([line, i]) => element("option", line.source, { value: i })));
+  byId("line").replaceChildren(...filled.map(([line, i]) => element("option", { value: i }, line.source)));
   byId("line-label").hidden = filled.length < 2;
   byId("line").value = filled[filled.length - 1][1];
   byId("details").hidden = false;
-  const rare = filled.find(([line]) => line.rare), language = byId("pair").selectedOptions[0].text.split(" → ")[0];
+  const rare = lines.find((line) => line.rare), [language] = models[byId("pair").value].languages.split(" → ");
   byId("rare").hidden = !rare;
-  byId("rare").textContent = rare && `“${rare[0].source}” is unlike the text that the model was trained on: it has `
+  byId("rare").textContent = rare && `“${rare.source}” is unlike the text that the model was trained on: it has `
     + `rare words. Is it ${language}, and about the same things? Check its translation.`;
   showLine();
 }
 
 async function showLine() {
-  const mine = latest, line = lines[byId("line").value];
-  byId("hypotheses").tBodies[0].replaceChildren(...line.hypotheses.map((hypothesis) => {
-    const row = element("tr"), cell = element("td");
-    cell.append(marked(hypothesis));
-    row.append(element("td", hypothesis.score.toFixed(3)), cell);
-    return row;
-  }));
+  const line = lines[byId("line").value];
+  byId("hypotheses").tBodies[0].replaceChildren(...line.hypotheses.map((hypothesis) => element("tr", {},
+    element("td", {}, hypothesis.score.toFixed(3)), element("td", {}, ...marked(hypothesis)))));
   try {
-    const attention = await ask("attention", line.source, running.signal);
-    if (mine === latest && line === lines[byId("line").value]) showAttention(attention);
+    const attention = await ask("attention", line.source);
+    if (line === lines[byId("line").value]) showAttention(attention);
   } catch (error) { // an ensemble has none
-    if (mine === latest) byId("attention").hidden = true;
+    if (error.name !== "AbortError") byId("attention").hidden = true;
   }
 }
 
 function showAttention(attention) {
-  const buttons = attention.target.map((token, position) => {
-    const button = element("button", token, { type: "button", "aria-pressed": "false" });
+  byId("target").replaceChildren(...attention.target.map((token, position) => {
+    const button = element("button", { type: "button" }, token);
     for (const event of ["mouseenter", "focus", "click"]) {
       button.addEventListener(event, () => showWeights(attention, position));
     }
     return button;
-  });
-  byId("target").replaceChildren(...buttons);
+  }));
   byId("attention").hidden = false;
   showWeights(attention, 0);
 }
 
 function showWeights(attention, position) {
   [...byId("target").children].forEach((button, i) => button.setAttribute("aria-pressed", i === position));
-  const caption = element("caption", `attention of “${attention.target[position]}”`);
-  const head = element("tr", undefined);
-  head.append(element("th", "layer"), ...attention.source.map((token) => element("th", token, { scope: "col" })));
-  const rows = attention.layers.map(({ layer, weights }) => {
-    const row = element("tr");
-    row.append(element("th", String(layer), { scope: "row" }), ...weights[position].map((weight) => {
-      const cell = element("td", weight.toFixed(2));
+  const rows = Object.entries(attention.layers).map(([layer, weights]) => element("tr", {},
+    element("th", { scope: "row" }, layer), ...weights[position].map((weight) => {
+      const cell = element("td", {}, weight.toFixed(2));
       cell.style.setProperty("--weight", weight); // allowed by the CSP, unlike a style attribute
       return cell;
-    }));
-    return row;
-  });
-  byId("layers").replaceChildren(caption, head, ...rows);
+    })));
+  byId("layers").replaceChildren(
+    element("caption", {}, `attention of “${attention.target[position]}”`),
+    element("tr", {}, element("th", {}, "layer"),
+      ...attention.source.map((token) => element("th", { scope: "col" }, token))),
+    ...rows);
 }
 
 async function start() {
-  const [languages, settings, known] = await Promise.all(
-    ["languages", "frontend/settings", "models"].map(async (path) => (await fetch(path)).json()));
-  const names = Object.fromEntries(languages.map(({ code, name }) => [code, name]));
-  const pairs = languages.flatMap(({ code, targets }) => targets.map((target) => [code, target]));
-  byId("pair").replaceChildren(...pairs.map(([source, target]) =>
-    element("option", `${names[source]} → ${names[target]}`, { value: `${source} ${target}` })));
-  byId("pair").value = `${settings.language.source.code} ${settings.language.target.code}`;
-  models = known;
+  models = await (await fetch("models")).json();
+  byId("pair").replaceChildren(...models.map(({ languages }, i) => element("option", { value: i }, languages)));
   showModel();
-  byId("text").maxLength = settings.charLimit;
-  byId("key-label").hidden = !settings.keyRequired;
-  byId("text").addEventListener("input", later);
-  byId("key").addEventListener("input", later);
+  byId("text").addEventListener("input", translateLater);
+  byId("key").addEventListener("input", translateLater);
   byId("pair").addEventListener("change", () => { showModel(); translate(); });
   byId("line").addEventListener("change", showLine);
   if (byId("text").value) translate(); // kept by the browser over a reload
