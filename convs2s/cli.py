@@ -12,7 +12,6 @@ from convs2s.commands import folders, import_fairseq, serve, translate
 # Each adds the parser of a command, whose run(options) does the slow imports.
 COMMANDS = (
     translate.add, serve.add, folders.add_attention, folders.add_candidates, import_fairseq.add,
-    folders.add_export, folders.add_upload,
 )  # fmt: skip
 
 

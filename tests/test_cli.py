@@ -28,7 +28,7 @@ def test_help_names_every_command_and_loads_nothing_large(capsys: pytest.Capture
     program = (
         "import sys\nfrom convs2s.cli import main\n"
         "try:\n    main(['--help'])\n"
-        "finally:\n    print({'torch', 'pydantic', 'numpy', 'onnx'} & set(sys.modules))"
+        "finally:\n    print({'torch', 'pydantic', 'numpy'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, encoding="utf-8")
     assert [name for name in commands() if f"\n    {name}" not in done.stdout] == []
@@ -80,8 +80,8 @@ def test_out_of_memory_says_what_to_do(
         r"--beam-size\.\n",
         capsys.readouterr().err,
     )
-    raising(error, monkeypatch, "folders.run_export")
-    assert main(["export", "--model", "x", "--out", "y"]) == 2
+    raising(error, monkeypatch, "folders.run_attention")
+    assert main(["attention", "a", "--model", "x", "--out", "y.png"]) == 2
     assert capsys.readouterr().err.endswith(". Use a machine with more memory.\n")
 
 

@@ -1,4 +1,4 @@
-"""Commands on a model folder: `attention`, `candidates`, `export` and `upload`."""
+"""Commands on a model folder: `attention` and `candidates`."""
 
 import argparse
 import sys
@@ -84,53 +84,3 @@ def run_candidates(options: argparse.Namespace) -> None:
 
     summary = write_candidates_of_text(options.model, options.source, options.target, options.output)
     print(f"{options.output}: {summary}", file=sys.stderr)
-
-
-def add_export(commands: Any) -> None:
-    """Add the parser of `convs2s export`."""
-    command = add_command(
-        commands,
-        "export",
-        run_export,
-        "export a model's encoder and decoder step as torch.export and ONNX files",
-        "Write a model's encoder and decoder step as .pt2 (torch.export) and .onnx files, with weight norm "
-        "folded in, and compare them with the model. The vocabularies are included, and so is translate.py, "
-        "an example that decodes with only onnxruntime and NumPy. Needs: pip install 'convs2s[export]'.",
-        "convs2s export --model data/models/1 --out exported",
-    )
-    add = command.add_argument
-    add("--model", required=True, type=Path, metavar="DIR", help="model folder")
-    add("--out", required=True, type=Path, metavar="DIR", help="folder to write; must not exist")
-
-
-def run_export(options: argparse.Namespace) -> None:
-    """Export a model and print how closely the result matches it; errors as `export_model`."""
-    from convs2s.exchange.export import export_model  # noqa: PLC0415
-
-    print(f"{options.out}: {export_model(options.model, options.out)}")
-
-
-def add_upload(commands: Any) -> None:
-    """Add the parser of `convs2s upload`."""
-    command = add_command(
-        commands,
-        "upload",
-        run_upload,
-        "upload a model folder to the Hugging Face Hub",
-        "Upload a model folder to the Hugging Face Hub; --model hf:OWNER/NAME then loads it from there. Log "
-        "in first: hf auth login. Needs: pip install 'convs2s[hub]'.",
-        "convs2s upload OWNER/NAME --model data/models/1",
-    )
-    add = command.add_argument
-    add("repository", metavar="OWNER/NAME", help="repository; created if needed")
-    add("--model", required=True, type=Path, metavar="DIR", help="model folder")
-    text = "commit of the code that made the model, for the model card (default: left out)"
-    add("--commit", metavar="HASH", help=text)
-    add("--private", action="store_true", help="make a new repository private")
-
-
-def run_upload(options: argparse.Namespace) -> None:
-    """Upload, and print the address; errors as `upload` of convs2s.package."""
-    from convs2s.package.hub import upload  # noqa: PLC0415
-
-    print(upload(options.model, options.repository, options.commit, options.private))

@@ -17,14 +17,12 @@ class Facts:
 
     Attributes:
         name: title.
-        languages: of source and target, as codes.
-        data_license: of the training data.
+        languages: codes of source and target.
         domain: kind of text in the training data; None if nobody said.
         pairs: number of training pairs, after filtering.
-        words: number of words in them, source and target.
+        words: in them, source and target.
         mistakes: names and values of the rows on the corpus, from `describe_mistakes`.
-        model: names and values of the rows on the model, from `describe_model`.
-        seed: of this training run.
+        model: the same on the model, from `describe_model`.
         training: hyperparameters, by key of params.yaml.
         scores: of this model on the test set, by name; may be empty.
         signatures: sacreBLEU signature of each score.
@@ -57,10 +55,6 @@ class Facts:
 
 
 def read_facts(folder: Path) -> Facts | None:
-    """Return the facts in a model folder; None if it has none, such as one imported from fairseq.
-
-    Raises:
-        ValueError: if they have another format.
-    """
+    """Return the facts in a model folder; None if it has none, such as one imported from fairseq."""
     path = folder / FACTS
     return TypeAdapter(Facts).validate_json(path.read_bytes()) if path.is_file() else None

@@ -1,33 +1,28 @@
 """The model card: README.md of a model folder, with the front matter that the Hugging Face Hub reads."""
 
-import io
 import itertools
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from ruamel.yaml import YAML
 from safetensors import safe_open
 
-from convs2s.base.files import read_json
-from convs2s.model.description import DESCRIPTION, WEIGHTS
+from convs2s.model.description import WEIGHTS, read_description
 from convs2s.model.glu_block import receptive_field
 from convs2s.package.facts import Facts
 from convs2s.text.languages import name
 
-NAMES = {"bleu": "BLEU, detokenized", "bleu_tokenized": "BLEU, tokenized", "chrf": "chrF2"}
-NAMES |= {f"rouge{n}": f"ROUGE-{n}" for n in "12L"}
+# Titles of our scores, and the Hub's names for them.
+SCORES = {"bleu": ("BLEU, detokenized", "bleu"), "bleu_tokenized": ("BLEU, tokenized", "bleu")}
+SCORES |= {"chrf": ("chrF2", "chrf"), **{f"rouge{n}": (f"ROUGE-{n}", "rouge") for n in "12L"}}
 # The Hub's identifiers of licenses; any other license is `other` there, with a name.
 LICENSES = {
     "mit", "apache-2.0", "cc0-1.0", "cc-by-2.0", "cc-by-3.0", "cc-by-4.0", "cc-by-sa-3.0", "cc-by-sa-4.0",
     "cc-by-nc-2.0", "cc-by-nc-3.0", "cc-by-nc-4.0", "cc-by-nc-nd-3.0", "cc-by-nc-nd-4.0", "cc-by-nc-sa-3.0",
     "cc-by-nc-sa-4.0",
 }  # fmt: skip
-# The Hub's name of each of our scores.
-METRICS = {"bleu": "bleu", "bleu_tokenized": "bleu", "chrf": "chrf"} | {f"rouge{n}": "rouge" for n in "12L"}
 USE = """\
 ## Use
 
@@ -43,143 +38,102 @@ print(translator.translate(["..."]))
 ```
 
 For a model on the Hugging Face Hub, give `hf:OWNER/NAME` instead of a folder.
+
+One line in, one line out. It works best on text like its training data. It may omit, add or invent
+content, so have a human check anything that matters.
 """
 
 
 def describe_model(model: Path, segmentation: str) -> dict[str, str]:
-    """Return the rows of a card on the model in a folder, without loading its weights.
-
-    The segmentation is bpe, word or sentencepiece.
-    """
-    description = read_json(model / DESCRIPTION)
+    """Return the rows of a card on the model in a folder; the segmentation is bpe, word or sentencepiece."""
+    description = read_description(model)
     with safe_open(model / WEIGHTS, framework="numpy") as weights:
         shapes = [weights.get_slice(name).get_shape() for name in weights.keys()]  # noqa: SIM118  # no dict
-    architecture = description["architecture"]
-    encoder, decoder = (
-        list(zip(architecture[f"{half}_widths"], architecture[f"{half}_kernels"], strict=True))
-        for half in ("encoder", "decoder")
-    )
-    seen = [receptive_field([kernel for _, kernel in blocks]) for blocks in (encoder, decoder)]
-    sizes = f"{description['source_size']:,} source and {description['target_size']:,} target entries"
+    p = description.architecture
+    encoder, decoder = len(p.encoder_widths), len(p.decoder_widths)
+    seen = receptive_field(p.encoder_kernels), receptive_field(p.decoder_kernels)
+    sizes = f"{description.source_size:,} source and {description.target_size:,} target entries"
     return {
-        "layers": f"{len(encoder)} encoder, {len(decoder)} decoder; they see {seen[0]} and {seen[1]} tokens",
-        "encoder, from the bottom": describe_blocks(encoder),
-        "decoder, from the bottom": describe_blocks(decoder),
-        "embedding": f"{architecture['embedding_size']} channels",
+        "layers": f"{encoder} encoder, {decoder} decoder; they see {seen[0]} and {seen[1]} tokens",
+        "encoder, from the bottom": describe_blocks(p.encoder_widths, p.encoder_kernels),
+        "decoder, from the bottom": describe_blocks(p.decoder_widths, p.decoder_kernels),
+        "embedding": f"{p.embedding_size} channels",
         "parameters": f"{sum(map(math.prod, shapes)):,}, with weight normalization folded in",
         "vocabulary": f"{segmentation}; {sizes}",
     }
 
 
-def describe_blocks(blocks: Sequence[tuple[int, int]]) -> str:
+def describe_blocks(widths: Iterable[int], kernels: Iterable[int]) -> str:
     """Return widths and kernel widths from the bottom, such as "9 x 512, kernel 3; 4 x 1024, kernel 3"."""
-    runs = itertools.groupby(blocks)
+    runs = itertools.groupby(zip(widths, kernels, strict=True))
     return "; ".join(f"{len(list(run))} x {width}, kernel {kernel}" for (width, kernel), run in runs)
 
 
 def model_card(facts: Facts) -> str:
-    """Return the card as Markdown, after its front matter; it depends only on the facts."""
-    scores = {name: (title, facts.scores[name]) for name, title in NAMES.items() if name in facts.scores}
-    source, target = map(describe_language, facts.languages)
-    table = {
-        "languages": f"{source} to {target}",
-        "training data": "; ".join(
-            filter(None, [facts.name, facts.domain, f"license: {facts.data_license}"])
-        ),
+    """Return the card of a model that was trained here; it depends only on the facts."""
+    data = (facts.name, facts.domain, f"license: {facts.data_license}")
+    rows = {
+        "languages": " to ".join(map(name, facts.languages)),
+        "training data": "; ".join(filter(None, data)),
         "sentence pairs": f"{facts.pairs:,}, after filtering",
         "words in them": f"{facts.words[0]:,} source, {facts.words[1]:,} target",
         **facts.mistakes,
         **facts.model,
         "seed": str(facts.seed),
     }
-    return "\n".join([
-        front_matter(facts.name, facts.languages, facts.data_license, scores, facts.test_set),
-        f"# {facts.name}",
-        "",
-        f"A convolutional sequence to sequence model (Gehring et al., 2017), from {source} to {target}.",
-        "",
-        "| | |",
-        "|---|---|",
-        *(f"| {key} | {escape_bars(value)} |" for key, value in table.items()),
-        "",
-        *score_lines(scores, facts.signatures, facts.test_set),
-        *example_lines(facts.examples),
-        "## Training",
-        "",
-        "| key of params.yaml | value |",
-        "|---|---|",
-        *(f"| `{key}` | {escape_bars(json.dumps(value))} |" for key, value in facts.training.items()),
-        "",
-        USE,
-        "One line in, one line out. It works best on text like its training data. It may omit, add or invent "
-        "content, so have a human check anything that matters.",
-        "",
-    ])  # fmt: skip
-
-
-def score_lines(
-    scores: Mapping[str, tuple[str, float]], signatures: Mapping[str, str], test_set: str
-) -> list[str]:
-    """Return the test set, and the table of scores with their signatures; nothing if there are no scores."""
-    if not scores:
-        return []
-    rows = [
-        f"| {title} | {value:.2f} | `{escape_bars(signatures.get(name, ''))}` |"
-        for name, (title, value) in scores.items()
+    tables = [write_table("", ("", ""), rows.items())]
+    scores = [
+        (*SCORES[key], facts.scores[key], facts.signatures.get(key, ""))
+        for key in SCORES
+        if key in facts.scores
     ]
-    table = ["| score | | sacreBLEU signature |", "|---|---|---|", *rows]
-    return ["## Scores on the test set", "", f"`{test_set}`", "", *table, ""]
+    if scores:
+        table = [(title, f"{value:.2f}", f"`{signature}`") for title, _, value, signature in scores]
+        caption = f"## Scores on the test set\n\n`{facts.test_set}`\n\n"
+        tables.append(write_table(caption, ("score", "", "sacreBLEU signature"), table))
+    if facts.examples:
+        head = ("test sentence", "reference")
+        tables.append(write_table("## Sentences to try\n\n", head, facts.examples))
+    training = [(f"`{key}`", json.dumps(value)) for key, value in facts.training.items()]
+    tables.append(write_table("## Training\n\n", ("key of params.yaml", "value"), training))
+    metrics = [{"type": kind, "name": title, "value": round(value, 2)} for title, kind, value, _ in scores]
+    return write_card(facts.name, facts.languages, facts.data_license, tables, metrics, facts.test_set)
 
 
-def example_lines(examples: Sequence[tuple[str, str]]) -> list[str]:
-    """Return the table of examples; nothing if there are none."""
-    rows = [f"| {escape_bars(source)} | {escape_bars(reference)} |" for source, reference in examples]
-    return (
-        ["## Sentences to try", "", "| test sentence | reference |", "|---|---|", *rows, ""] if rows else []
-    )
-
-
-def describe_language(code: str) -> str:
-    """Return a language with its code, such as "German (de)"; a code without a name is returned unchanged."""
-    return code if name(code) == code else f"{name(code)} ({code})"
-
-
-def escape_bars(text: str) -> str:
-    """Return text for a table cell, which an unescaped bar would end, even within code."""
-    return text.replace("|", r"\|")
-
-
-def front_matter(
-    name: str,
+def write_card(
+    title: str,
     languages: tuple[str, str],
     data_license: str,
-    scores: Mapping[str, tuple[str, float]],
-    test_set: str,
+    tables: Sequence[str],
+    metrics: Sequence[Mapping[str, object]] = (),
+    test_set: str = "",
 ) -> str:
-    """Return the block between lines of three hyphens; the license of the data also applies to the model."""
+    """Return a card as Markdown, after its front matter; the data's license also applies to the model."""
     task = "translation" if languages[0] != languages[1] else "summarization"
     words = make_identifier(data_license)
-    content: dict[str, Any] = {
+    content: dict[str, object] = {
         "language": list(dict.fromkeys(languages)),
         **({"license": words} if words in LICENSES else {"license": "other", "license_name": words}),
         "library_name": "convs2s",
         "pipeline_tag": task,
         "tags": ["convs2s", "fconv", "arxiv:1705.03122"],
     }
-    if scores:
-        content["metrics"] = list(dict.fromkeys(METRICS[score] for score in scores))
-        metrics = [
-            {"type": METRICS[score], "name": title, "value": round(value, 2)}
-            for score, (title, value) in scores.items()
-        ]
-        dataset = {"type": make_identifier(name), "name": test_set or name}
+    if metrics:
+        dataset = {"type": make_identifier(title), "name": test_set or title}
         results = [{"task": {"type": task}, "dataset": dataset, "metrics": metrics}]
-        content["model-index"] = [{"name": name, "results": results}]
-    text = io.StringIO()
-    yaml = YAML()
-    yaml.width = 2**16  # never wrap a value
-    yaml.dump(content, text)
-    return f"---\n{text.getvalue()}---\n"
+        content["metrics"] = list(dict.fromkeys(metric["type"] for metric in metrics))
+        content["model-index"] = [{"name": title, "results": results}]
+    # JSON is YAML.
+    front = "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in content.items())
+    pair = " to ".join(map(name, languages))
+    text = f"A convolutional sequence to sequence model (Gehring et al., 2017), from {pair}."
+    return "\n".join([f"---\n{front}---\n", f"# {title}\n", f"{text}\n", *tables, USE])
+
+
+def write_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table below a caption; a bar in a cell, which would end it, is escaped."""
+    cells = [[text.replace("|", r"\|") for text in row] for row in (head, ["---"] * len(head), *rows)]
+    return caption + "".join(f"| {' | '.join(row)} |\n" for row in cells)
 
 
 def make_identifier(text: str) -> str:

@@ -246,7 +246,7 @@ def test_a_slow_precision_is_warned_of(
 # Slow to import, and not needed for translation.
 FORBIDDEN = {
     "convs2s.config.params", "convs2s.exchange", "convs2s.score", "convs2s.train", "dvc", "matplotlib",
-    "onnx", "onnxruntime", "pandas", "pipelines", "prefect", "sacrebleu", "sacremoses",
+    "pandas", "pipelines", "prefect", "sacrebleu", "sacremoses",
     "sympy", "torch._dynamo", "torch._inductor",
 }  # fmt: skip
 
