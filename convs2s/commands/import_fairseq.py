@@ -30,7 +30,7 @@ def add(commands: Any) -> None:
         "convs2s import-fairseq model.pt --source-dict dict.en.txt --target-dict dict.de.txt "
         "--bpe-codes bpecodes --tokenizer moses --out model",
     )
-    add = command.add_argument
+    add, pieces = command.add_argument, command.add_mutually_exclusive_group()
     add("checkpoint", type=Path, metavar="CHECKPOINT", help="checkpoint from any version of fairseq")
     add("--source-dict", required=True, type=Path, metavar="FILE", help="fairseq dictionary of the source")
     add("--target-dict", required=True, type=Path, metavar="FILE", help="fairseq dictionary of the target")
@@ -38,15 +38,6 @@ def add(commands: Any) -> None:
     text = "such as en (default: the checkpoint's, or CODE of dict.CODE.txt)"
     add("--source-language", metavar="CODE", help=text)
     add("--target-language", metavar="CODE", help="such as de (default: likewise)")
-    add_segmentation(command)
-    add("--lowercase", action="store_true", help="lowercase all words, with either tokenizer")
-    add_length_limits(command)
-    add_moses(command)
-
-
-def add_segmentation(command: argparse.ArgumentParser) -> None:
-    """Add the options for splitting text into words and pieces."""
-    add, pieces = command.add_argument, command.add_mutually_exclusive_group()
     text = "subword-nmt codes; without them, whole words are looked up, so segment the text (default: none)"
     pieces.add_argument("--bpe-codes", type=Path, metavar="FILE", help=text)
     text = "with --bpe-codes: the --vocabulary given to subword-nmt apply-bpe for the source (default: none)"
@@ -54,13 +45,6 @@ def add_segmentation(command: argparse.ArgumentParser) -> None:
     add("--bpe-vocabulary-threshold", type=int, default=1, metavar="N", help="its --vocabulary-threshold")
     text = "instead of --bpe-codes (default: none)"
     pieces.add_argument("--sentencepiece-model", type=Path, metavar="FILE", help=text)
-    text = "none: for whitespace-separated words, and for SentencePiece"
-    add("--tokenizer", choices=["moses", "none"], default="none", help=text)
-
-
-def add_length_limits(command: argparse.ArgumentParser) -> None:
-    """Add the limits on the length of hypotheses."""
-    add = command.add_argument
     text = (
         "longest hypothesis: X * source tokens + N tokens, not counting EOS (default: 1.2); for fairseq's "
         "--max-len-a A --max-len-b B, which count the source's EOS, give X = A and N = A + B"
@@ -72,10 +56,9 @@ def add_length_limits(command: argparse.ArgumentParser) -> None:
         "fairseq (default: sentence)"
     )
     add("--max-length-of", choices=["sentence", "batch"], help=text)
-
-
-def add_moses(command: argparse.ArgumentParser) -> None:
-    """Add the options of the Moses tokenizer."""
+    text = "none: for whitespace-separated words, and for SentencePiece"
+    add("--tokenizer", choices=["moses", "none"], default="none", help=text)
+    add("--lowercase", action="store_true", help="lowercase all words, with either tokenizer")
     add = command.add_argument_group("with --tokenizer moses").add_argument
     add("--normalize-punctuation", action="store_true", help="like Moses' script of that name")
     add("--remove-nonprinting", action="store_true", help="replace control characters with spaces")
@@ -111,19 +94,15 @@ def run(options: argparse.Namespace) -> None:
         (options.source_dict, options.target_dict),
         options.out,
         (options.source_language, options.target_language),
-        tokenization(options),
+        read_tokenization(options),
         segmentation,
         limits,
     )
     print(f"{options.out}: {summary}")
 
 
-def tokenization(options: argparse.Namespace) -> "TokenizeParams":
-    """Return the tokenization settings.
-
-    Raises:
-        ValueError: if an option would have no effect, or two cannot go together.
-    """
+def read_tokenization(options: argparse.Namespace) -> "TokenizeParams":
+    """Return the tokenization settings."""
     from convs2s.config.faults import validate  # noqa: PLC0415  # as above
     from convs2s.config.tokenize import TokenizeParams  # noqa: PLC0415
 

@@ -10,7 +10,6 @@ from convs2s.config.model import ModelParams
 from convs2s.exchange.fairseq_files import Checkpoint
 
 MOST_LAYERS = 10_000
-USUAL_ROWS = 1024  # of a position table
 
 
 def read_architecture(checkpoint: Checkpoint) -> ModelParams:
@@ -49,17 +48,12 @@ def read_architecture(checkpoint: Checkpoint) -> ModelParams:
 
 
 def read_layers(arguments: Mapping[str, Any], name: str, origin: str) -> list[tuple[int, int]]:
-    """Return (channels, kernel width) of each layer, from text such as "[(512, 3)] * 4 + [(768, 3)]".
-
-    Raises:
-        ValueError: if there are no layers, or the residual of one is not its own input (T2).
-    """
-    value = arguments.get(name)
-    layers = literal(value) if isinstance(value, str) else value
+    """Return (channels, kernel width) of each layer, from text such as "[(512, 3)] * 4 + [(768, 3)]"."""
+    layers = literal(arguments.get(name))
     if not isinstance(layers, list) or not layers or not all(map(is_layer, layers)):
         raise ValueError(
-            f"{origin}: expected {name} of an fconv model, such as '[(512, 3)] * 4', found {value!r} in a "
-            f"model of the architecture {arguments.get('arch')!r}."
+            f"{origin}: expected {name} of an fconv model, such as '[(512, 3)] * 4', found "
+            f"{arguments.get(name)!r} in a model of the architecture {arguments.get('arch')!r}."
         )
     for layer in layers:
         if len(layer) == 3 and layer[2] != 1:
@@ -77,57 +71,57 @@ def is_layer(layer: Any) -> bool:
 
 def read_attention(arguments: Mapping[str, Any], layers: int, origin: str) -> list[bool]:
     """Return which decoder layers attend, from one flag for all or one for each."""
-    value = arguments.get("decoder_attention", True)
-    flags = literal(value) if isinstance(value, str) else value
+    flags = literal(arguments.get("decoder_attention", True))
     if isinstance(flags, bool):
         return [flags] * layers
-    if isinstance(flags, list | tuple) and len(flags) == layers and all(isinstance(f, bool) for f in flags):
+    if isinstance(flags, list | tuple) and len(flags) == layers and {*map(type, flags)} == {bool}:
         return list(flags)
     raise ValueError(
         f"{origin}: expected decoder_attention to be True, or a list of {inflect(layers, 'flag')}, one per "
-        f"layer; found {value!r}."
+        f"layer; found {arguments['decoder_attention']!r}."
     )
 
 
 def position_rows(checkpoint: Checkpoint) -> tuple[int, int]:
     """Return the rows of the source and the target position table, which only the tables give reliably.
 
-    A missing table counts as having the usual length; the shape report names it.
+    A missing table counts as having fairseq's default of 1,024 rows; the report on shapes names it.
     """
-    names = [f"{half}.embed_positions.weight" for half in ("encoder", "decoder")]
-    tables = [checkpoint.tensors.get(name) for name in names]
-    rows = [USUAL_ROWS if table is None else len(table) for table in tables]
-    return rows[0], rows[1]
+    names = ("encoder.embed_positions.weight", "decoder.embed_positions.weight")
+    source, target = (len(checkpoint.tensors.get(name, range(1024))) for name in names)
+    return source, target
 
 
-def literal(text: str) -> Any:
-    """Return the value of literals, their sums and their products with a number; None for anything else.
+def literal(value: Any) -> Any:
+    """Return a value that text spells as literals, their sums and products; None for any other text.
 
-    Checkpoints contain such text, which fairseq evaluates as Python; nothing is executed here.
+    Checkpoints contain such text, which fairseq evaluates as Python; nothing is executed here. Newer ones
+    contain the values themselves.
     """
+    if not isinstance(value, str):
+        return value
     try:
-        return value_of(ast.parse(text.strip(), mode="eval").body)
+        return value_of(ast.parse(value.strip(), mode="eval").body)
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         return None
 
 
 def value_of(node: ast.expr) -> Any:
-    """Return the value of a node; raise ValueError if it is anything else, or too long."""
+    """Return the value of a node; raise ValueError or TypeError if it is anything else, or too long."""
     match node:
         case ast.Constant(value=bool() | int() as value):
             return value
         case ast.List(elts=items):
             return [value_of(item) for item in items]
         case ast.Tuple(elts=items):
-            return tuple(value_of(item) for item in items)
+            return tuple(map(value_of, items))
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             return value_of(left) + value_of(right)
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            first, second = value_of(left), value_of(right)
-            if isinstance(first, int):
-                first, second = second, first
-            known = isinstance(first, list) and isinstance(second, int)
-            if not known or len(first) * second > MOST_LAYERS:
-                raise ValueError("not a list times a number")
-            return first * second
+        case (
+            ast.BinOp(left=ast.Constant(value=int() as times), op=ast.Mult(), right=repeated)
+            | ast.BinOp(left=repeated, op=ast.Mult(), right=ast.Constant(value=int() as times))
+        ):
+            items = value_of(repeated)
+            if len(items) * times <= MOST_LAYERS:
+                return items * times
     raise ValueError("not a literal")

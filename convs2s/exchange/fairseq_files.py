@@ -64,7 +64,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 
 def load(path: Path) -> Any:
-    """Read a PyTorch file that contains only tensors, plain values and the known classes, or ValueError."""
+    """Read a PyTorch file that contains only tensors, plain values and the known classes."""
     with path.open("rb") as stream, torch.serialization.safe_globals(KNOWN), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about containers and protocols; the error covers them
         try:
@@ -73,34 +73,28 @@ def load(path: Path) -> Any:
             # PyTorch's text, without its advice to load the file without protection.
             text = " ".join(str(error).split())
             cause = re.search(r"GLOBAL \S+|Unsupported operand \d+", text)
-            found = cause[0] if cause else f"{type(error).__name__}: {text.split('. ')[0][:200]}"
+            fault = cause[0] if cause else f"{type(error).__name__}: {text.split('. ')[0][:200]}"
     raise ValueError(
-        f"{path} cannot be loaded safely; nothing in it was executed. Expected a whole file of torch.save, "
-        "unpacked, in pickle protocol 2, with only tensors, plain values and argparse.Namespace; found: "
-        f"{found}. Fetch it again if it is incomplete. If it is whole and you trust it, load it with the "
-        "program that wrote it, and save only what is needed: "
-        "torch.save({'args': argparse.Namespace(**arguments), 'model': state['model']}, 'clean.pt')."
+        f"{path} cannot be loaded safely; nothing in it was executed. Expected a whole file of torch.save in "
+        f"pickle protocol 2, with only tensors, plain values and argparse.Namespace; found: {fault}. Fetch "
+        "it again if it is incomplete. If it is whole and you trust it, load it with the program that wrote "
+        "it, and save {'args': argparse.Namespace(**arguments), 'model': state['model']}."
     )
 
 
 def read_arguments(path: Path, content: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of model and task; the model's override the task's."""
-    if isinstance(content.get("args"), argparse.Namespace):
-        return plain(content["args"])
-    config = content.get("cfg")
-    if isinstance(config, dict) and isinstance(config.get("model"), argparse.Namespace | dict):
-        return {**plain(config.get("task")), **plain(config["model"])}
-    raise ValueError(
-        f"{path} has neither arguments under `args` nor a config with a model under `cfg`; expected a "
-        "checkpoint saved by fairseq. A file with only tensors does not tell what model they belong to."
-    )
-
-
-def plain(arguments: object) -> dict[str, Any]:
-    """Return arguments as a dict; they may be a namespace, a dict or missing."""
-    if isinstance(arguments, argparse.Namespace):
-        return dict(vars(arguments))
-    return dict(arguments) if isinstance(arguments, dict) else {}
+    config = content.get("cfg") or {"model": content.get("args")}
+    arguments = dict[str, Any]()
+    for part in ("task", "model"):
+        values = config.get(part)
+        arguments |= vars(values) if isinstance(values, argparse.Namespace) else values or {}
+    if not config.get("model"):
+        raise ValueError(
+            f"{path} has neither arguments under `args` nor a config with a model under `cfg`; expected a "
+            "checkpoint saved by fairseq. A file with only tensors does not tell what model they belong to."
+        )
+    return arguments
 
 
 def read_fairseq_dictionary(path: Path) -> list[tuple[str, int]]:

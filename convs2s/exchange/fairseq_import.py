@@ -129,11 +129,7 @@ def describe_model(checkpoint: Checkpoint, sizes: tuple[int, int]) -> Fconv:
 
 
 def build_model(checkpoint: Checkpoint, description: Fconv) -> Seq2Seq:
-    """Return our model with the checkpoint's weights, weight norm folded in, for translation.
-
-    Raises:
-        ValueError: if tensors are missing, unknown or of another shape; each is a note of the error.
-    """
+    """Return our model with the checkpoint's weights, weight norm folded in, for translation."""
     differences = compare_shapes(checkpoint.tensors, description)
     if differences:
         sizes = " and ".join(f"{size:,}" for size in description.sizes)
@@ -153,11 +149,7 @@ def build_model(checkpoint: Checkpoint, description: Fconv) -> Seq2Seq:
 def write_segmentation(
     folder: Path, entries: Sequence[list[tuple[str, int]]], segmentation: Segmentation
 ) -> None:
-    """Write vocabularies, segmentation.json, and a copy of the codes or the model.
-
-    Raises:
-        ValueError: if codes or model are of another kind, or the dictionaries do not contain such pieces.
-    """
+    """Write vocabularies, segmentation.json, and a copy of the codes or the model."""
     folder.mkdir()
     for side, counts in zip(SIDES, entries, strict=True):
         write_vocabulary(folder / f"{side}.tsv", counts)
@@ -165,33 +157,28 @@ def write_segmentation(
         read_codes(segmentation.path)
         shutil.copyfile(segmentation.path, folder / CODES)
     if segmentation.kind == "sentencepiece" and segmentation.path is not None:
-        check_sentencepiece(segmentation.path, entries[0] + entries[1])
+        read_model(segmentation.path, Bpe)
+        wide = [piece for piece, _ in entries[0] + entries[1] if WORD_MARK in piece[1:-1]]
+        if wide:
+            raise ValueError(
+                f"{segmentation.path} has the piece {wide[0]!r}, which spans several words; expected pieces "
+                "of single words, because text is segmented word by word. It cannot be imported."
+            )
         shutil.copyfile(segmentation.path, folder / IMPORTED_MODEL)
     if segmentation.vocabulary is not None:
         write_lines(folder / ALLOWED, read_pieces(segmentation.vocabulary, segmentation.threshold))
     write_json(folder / "segmentation.json", {"kind": segmentation.kind, "origin": "fairseq"})
 
 
-def check_sentencepiece(path: Path, entries: list[tuple[str, int]]) -> None:
-    """Check that a file is a SentencePiece model, and that the dictionaries contain such pieces."""
-    read_model(path, Bpe)
-    for piece, _ in entries:
-        if WORD_MARK in piece[1:-1]:
-            raise ValueError(
-                f"{path} has the piece {piece!r}, which spans several words; expected pieces of single "
-                "words, because text is segmented word by word. Such a model cannot be imported."
-            )
-
-
 def find_language(
-    checkpoint: Checkpoint, side: str, given: str | None, dictionary: Path, tokenize: TokenizeParams
+    checkpoint: Checkpoint, side: str, option: str | None, dictionary: Path, tokenize: TokenizeParams
 ) -> str:
-    """Return the language of a side; raise ValueError if it is needed and not named anywhere."""
+    """Return the language of a side: that of the option, the checkpoint or the dictionary's name."""
     in_name = re.fullmatch(r"dict\.(\w+)\.txt", dictionary.name)
-    found = given or checkpoint.arguments.get(f"{side}_lang") or (in_name[1] if in_name else None)
-    if not found and tokenize.tokenizer != "none":
+    language = option or checkpoint.arguments.get(f"{side}_lang") or (in_name[1] if in_name else None)
+    if not language and tokenize.tokenizer != "none":
         raise ValueError(
             f"{checkpoint.path} does not name its {side} language, which the tokenizer needs. Give "
             f"--{side}-language, for example en."
         )
-    return str(found or UNDETERMINED)
+    return str(language or UNDETERMINED)
