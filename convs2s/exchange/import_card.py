@@ -32,7 +32,7 @@ def import_card(checkpoint: Checkpoint, model: Fconv, settings: Settings, segmen
         f"for S source tokens, not counting EOS{longest}",
     }
     title = f"{checkpoint.path.name}, imported from fairseq"
-    return write_card(title, settings.languages, "unknown", [write_table("", ("", ""), rows.items())])
+    return write_card(title, settings.languages, "unknown", [write_table("", ("", ""), list(rows.items()))])
 
 
 def describe_words(tokenize: TokenizeParams) -> str:

@@ -21,12 +21,12 @@ class Facts:
         domain: kind of text in the training data; None if nobody said.
         pairs: number of training pairs, after filtering.
         words: in them, source and target.
-        mistakes: names and values of the rows on the corpus, from `describe_mistakes`.
-        model: the same on the model, from `describe_model`.
+        mistakes: rows of the card on the corpus, from `describe_mistakes`.
+        model: rows on the model, from `describe_model`.
         training: hyperparameters, by key of params.yaml.
-        scores: of this model on the test set, by name; may be empty.
+        scores: on the test set, by name; may be empty.
         signatures: sacreBLEU signature of each score.
-        test_set: the test set of the scores, with lines and hash; empty without scores.
+        test_set: its lines and hash; empty without scores.
         examples: sentences of the test set, each with its reference.
     """
 

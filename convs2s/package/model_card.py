@@ -81,22 +81,21 @@ def model_card(facts: Facts) -> str:
         **facts.model,
         "seed": str(facts.seed),
     }
-    tables = [write_table("", ("", ""), rows.items())]
+    measured = [(key, facts.scores[key], *SCORES[key]) for key in SCORES if key in facts.scores]
     scores = [
-        (*SCORES[key], facts.scores[key], facts.signatures.get(key, ""))
-        for key in SCORES
-        if key in facts.scores
+        (title, f"{score:.2f}", f"`{facts.signatures.get(key, '')}`") for key, score, title, _ in measured
     ]
-    if scores:
-        table = [(title, f"{value:.2f}", f"`{signature}`") for title, _, value, signature in scores]
-        caption = f"## Scores on the test set\n\n`{facts.test_set}`\n\n"
-        tables.append(write_table(caption, ("score", "", "sacreBLEU signature"), table))
-    if facts.examples:
-        head = ("test sentence", "reference")
-        tables.append(write_table("## Sentences to try\n\n", head, facts.examples))
     training = [(f"`{key}`", json.dumps(value)) for key, value in facts.training.items()]
-    tables.append(write_table("## Training\n\n", ("key of params.yaml", "value"), training))
-    metrics = [{"type": kind, "name": title, "value": round(value, 2)} for title, kind, value, _ in scores]
+    caption = f"## Scores on the test set\n\n`{facts.test_set}`\n\n"
+    tables = [
+        write_table("", ("", ""), list(rows.items())),
+        write_table(caption, ("score", "", "sacreBLEU signature"), scores),
+        write_table("## Sentences to try\n\n", ("test sentence", "reference"), facts.examples),
+        write_table("## Training\n\n", ("key of params.yaml", "value"), training),
+    ]
+    metrics = [
+        {"type": metric, "name": title, "value": round(score, 2)} for _, score, title, metric in measured
+    ]
     return write_card(facts.name, facts.languages, facts.data_license, tables, metrics, facts.test_set)
 
 
@@ -127,11 +126,13 @@ def write_card(
     front = "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in content.items())
     pair = " to ".join(map(name, languages))
     text = f"A convolutional sequence to sequence model (Gehring et al., 2017), from {pair}."
-    return "\n".join([f"---\n{front}---\n", f"# {title}\n", f"{text}\n", *tables, USE])
+    return "\n".join([f"---\n{front}---\n", f"# {title}\n", f"{text}\n", *filter(None, tables), USE])
 
 
-def write_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table below a caption; a bar in a cell, which would end it, is escaped."""
+def write_table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table below a caption, nothing if it has no rows; bars, which end cells, escaped."""
+    if not rows:
+        return ""
     cells = [[text.replace("|", r"\|") for text in row] for row in (head, ["---"] * len(head), *rows)]
     return caption + "".join(f"| {' | '.join(row)} |\n" for row in cells)
 

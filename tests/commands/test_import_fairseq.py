@@ -3,7 +3,6 @@
 import io
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from convs2s.cli import main
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.ids.vocabulary import EOS
 from convs2s.model.storage import load_model
+from convs2s.package.folder import read_settings
 from convs2s.package.translator import load
 from tests.golden import golden, import_command, write_checkpoint, write_dictionaries
 from tests.golden.judge import SENTENCES, check_hypotheses, check_outputs, sources, wanted_hypotheses
@@ -20,10 +20,6 @@ from tests.golden.judge import SENTENCES, check_hypotheses, check_outputs, sourc
 FAIRSEQ = Path(__file__).parents[3] / "shared" / "fairseq"
 
 END, UNKNOWN = 2, 3  # fairseq's ids
-
-
-def settings(folder: Path) -> dict[str, Any]:
-    return dict(json.loads((folder / "tokenizer.json").read_text(encoding="utf-8")))
 
 
 def shared_files(name: str) -> tuple[Path, tuple[Path, Path]]:
@@ -75,7 +71,6 @@ def test_the_folder_records_what_was_imported(plain: Path, capsys: pytest.Captur
     """fairseq's behavior is recorded in model.json and translate.json, and described in the model card."""
     model = json.loads((plain / "model.json").read_text(encoding="utf-8"))
     assert model["architecture"]["encoder_grad_scale"] == "fairseq"
-    assert model["architecture"]["extra_scaling"] is True
     assert (model["source_size"], model["target_size"]) == (352, 376)
     translate = json.loads((plain / "translate.json").read_text(encoding="utf-8"))
     assert translate["replace"] is False
@@ -92,7 +87,6 @@ def test_the_folder_records_what_was_imported(plain: Path, capsys: pytest.Captur
     assert import_command(*again, plain.parent / "again") == 2  # it could be any folder
     assert "again already exists; expected a new folder" in capsys.readouterr().err
     assert look_up(plain.parent / "again", "E4 E5") == [4, 5, END]
-    assert ", lowercase |\n" in (plain.parent / "again" / "README.md").read_text(encoding="utf-8")
 
 
 def write_words(folder: Path, *words: str) -> tuple[Path, Path]:
@@ -141,23 +135,27 @@ def test_the_length_limit_is_recorded_and_kept(plain: Path, tmp_path: Path) -> N
 
 
 def test_bpe_codes_are_applied_and_undone(tmp_path: Path) -> None:
-    """Text goes in and comes out in words, though the model works in pieces."""
-    pytest.importorskip("subword_nmt", reason="needs the package subword-nmt")
-    source, target = write_words(tmp_path, "th@@", "e")
+    """Text goes in and comes out in words; pieces below the threshold, which training lacked, are split."""
+    apply_bpe = pytest.importorskip("subword_nmt.apply_bpe", reason="needs the package subword-nmt")
+    source, target = write_words(tmp_path, "lo@@", "w")
     text = target.read_text(encoding="utf-8")
     target.write_text("".join(line.replace(" ", "@@ ", 1) + "\n" for line in text.split("\n") if line))
-    (tmp_path / "codes").write_text("#version: 0.2\nt h\n", encoding="utf-8")
+    (tmp_path / "codes").write_text("#version: 0.2\nl o\nlo w</w>\ne r</w>\n", encoding="utf-8")
+    (tmp_path / "pieces").write_text("low 9\nlo@@ 3\nw@@ 5\ner 2\n", encoding="utf-8")
     file = write_checkpoint(tmp_path / "model.pt", "plain", source_lang="fr", target_lang="it")
     options = ("--bpe-codes", str(tmp_path / "codes"), "--tokenizer", "moses", "--aggressive-hyphens")
-    assert import_command(file, (source, target), tmp_path / "model", *options) == 0
-    translator = load(tmp_path / "model", "cpu")
-    assert translator.words.source.encode(["the"]) == [3, 4, EOS]  # fairseq's first two words
-    [[best]] = translator.translate_n_best(["the the-the"])
+    threshold = ("--bpe-vocabulary", str(tmp_path / "pieces"), "--bpe-vocabulary-threshold", "4")
+    for name, extra in (("all", ()), ("model", threshold)):
+        assert import_command(file, (source, target), tmp_path / name, *options, *extra) == 0
+    [[best]] = load(tmp_path / "all", "cpu").translate_n_best(["low low-low"])
     assert [token for token in best.tokens if token.endswith("@@")]
     assert "@@" not in best.text.replace("@-@", "")
-    assert translator.source.tokenize("the-the") == ["the", "@-@", "the"]
-    found = settings(tmp_path / "model")
-    assert (found["source_language"], found["target_language"]) == ("fr", "it")
+    assert read_settings(tmp_path / "all").languages == ("fr", "it")
+    words = ["low", "lower", "lo"]
+    for name, allowed in (("all", None), ("model", {"low", "w@@"})):
+        with (tmp_path / "codes").open(encoding="utf-8") as codes:
+            wanted = apply_bpe.BPE(codes, vocab=allowed).process_line(" ".join(words)).split()
+        assert load(tmp_path / name, "cpu").words.source.pieces(words) == wanted
 
 
 def test_a_sentencepiece_model_is_applied(tmp_path: Path) -> None:
@@ -177,24 +175,6 @@ def test_a_sentencepiece_model_is_applied(tmp_path: Path) -> None:
     assert len(translator.translate(["the cat"])) == 1
 
 
-def test_pieces_below_the_threshold_are_split_further(tmp_path: Path) -> None:
-    """subword-nmt apply-bpe --vocabulary does the same; the model never saw such pieces in training."""
-    apply_bpe = pytest.importorskip("subword_nmt.apply_bpe", reason="needs the package subword-nmt")
-    (tmp_path / "codes").write_text("#version: 0.2\nl o\nlo w</w>\ne r</w>\n", encoding="utf-8")
-    (tmp_path / "pieces").write_text("low 9\nlo@@ 3\nw@@ 5\ner 2\n", encoding="utf-8")
-    file = write_checkpoint(tmp_path / "model.pt", "plain")
-    options = ("--bpe-codes", str(tmp_path / "codes"), "--bpe-vocabulary", str(tmp_path / "pieces"))
-    with (tmp_path / "codes").open(encoding="utf-8") as codes, (tmp_path / "pieces").open() as pieces:
-        program = apply_bpe.BPE(codes, vocab=apply_bpe.read_vocabulary(pieces, 4))
-    for name, extra in (("model", ("--bpe-vocabulary-threshold", "4")), ("all", ())):
-        assert import_command(file, write_dictionaries(tmp_path), tmp_path / name, *options, *extra) == 0
-    words = ["low", "lower", "lo"]
-    found = load(tmp_path / "model", "cpu").words.source.pieces(words)
-    assert found == program.process_line(" ".join(words)).split()
-    assert found == ["low", "l@@", "o@@", "w@@", "e@@", "r", "l@@", "o"]
-    assert load(tmp_path / "all", "cpu").words.source.pieces(["lower"]) == ["lo@@", "w@@", "er"]
-
-
 def test_a_tokenizer_needs_the_languages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """They come from an option, the checkpoint or the dictionary's file name, in this order."""
     file = write_checkpoint(tmp_path / "model.pt", "plain")
@@ -205,34 +185,31 @@ def test_a_tokenizer_needs_the_languages(tmp_path: Path, capsys: pytest.CaptureF
     assert message in capsys.readouterr().err
     assert import_command(file, files, tmp_path / "out", *moses, "--source-language", "fr") == 0
     assert import_command(file, files, tmp_path / "split") == 0
-    assert [settings(tmp_path / name)["source_language"] for name in ("out", "split")] == ["fr", "und"]
+    languages = [read_settings(tmp_path / name).languages[0] for name in ("out", "split")]
+    assert languages == ["fr", "und"]
 
 
-CODES = ("--bpe-codes", "codes")
-PIECES = ("--bpe-vocabulary", "word", "--bpe-vocabulary-threshold", "4")
-TABLE: list[tuple[tuple[str, ...], str]] = [
-    (("--at-sign", "##AT##"), "The options of the Moses tokenizer would do nothing without"),
-    (("--no-escape",), "would do nothing without --tokenizer moses"),
-    (
-        ("--tokenizer", "moses", "--at-sign", "##AT##", "--lowercase"),
-        "expected at_sign @ with lowercase, found",
-    ),
-    (("--max-length-extra", "0"), "max_length_extra: "),
-    (("--max-length-ratio", "-1"), "max_length_ratio: "),
-    (PIECES, "--bpe-vocabulary without --bpe-codes would do nothing"),
-    ((*CODES, *PIECES), "word, line 1: "),
-    ((*CODES, "--bpe-vocabulary", "rare", *PIECES[2:]), "rare: expected pieces with a count of 4 or more"),
-    (("--bpe-codes", "word"), "word, line 1: "),
-    (("--sentencepiece-model", "word"), "word is not a SentencePiece model"),
-]
-
-
-@pytest.mark.parametrize(("options", "message"), TABLE)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--no-escape", "would do nothing without --tokenizer moses"),
+        ("--tokenizer moses --at-sign ##AT## --lowercase", "expected at_sign @ with lowercase, found"),
+        ("--max-length-extra 0", "max_length_extra: "),
+        ("--bpe-vocabulary word", "--bpe-vocabulary without --bpe-codes would do nothing"),
+        ("--bpe-codes codes --bpe-vocabulary word", "word, line 1: "),
+        (
+            "--bpe-codes codes --bpe-vocabulary rare --bpe-vocabulary-threshold 4",
+            "rare: expected pieces with a count of 4 or more",
+        ),
+        ("--bpe-codes word", "word, line 1: "),
+        ("--sentencepiece-model word", "word is not a SentencePiece model"),
+    ],
+)
 def test_an_import_that_could_not_translate_is_refused(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    options: tuple[str, ...],
+    options: str,
     message: str,
 ) -> None:
     """An option without effect, or a file of another kind, is one line on standard error; nothing is left."""
@@ -241,7 +218,7 @@ def test_an_import_that_could_not_translate_is_refused(
         Path(name).write_text(text, encoding="utf-8")
     file = write_checkpoint(tmp_path / "model.pt", "plain")
     before = {path.name for path in tmp_path.iterdir()} | {"dict.en.txt", "dict.de.txt"}
-    assert import_command(file, write_dictionaries(tmp_path), tmp_path / "out", *options) == 2
+    assert import_command(file, write_dictionaries(tmp_path), tmp_path / "out", *options.split()) == 2
     error = capsys.readouterr().err
     assert error.startswith("convs2s: error: ")
     assert message in error

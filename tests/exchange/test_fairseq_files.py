@@ -1,12 +1,12 @@
 """fairseq's files: checkpoints are read without executing anything; dictionaries keep fairseq's ids."""
 
-import argparse
-import collections
-import fractions
 import os
 import sys
 import types
+from argparse import Namespace
+from collections import OrderedDict
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +17,7 @@ import torch
 from convs2s.exchange.fairseq_files import read_checkpoint, read_fairseq_dictionary
 from convs2s.ids.vocabulary import read_vocabulary, write_vocabulary
 
-WEIGHTS = collections.OrderedDict(a=torch.tensor([1.0, 2.0]))
+WEIGHTS = OrderedDict(a=torch.tensor([1.0, 2.0]))
 
 
 class Command:
@@ -38,8 +38,8 @@ def write(path: Path, content: object, *, zipped: bool = True, protocol: int = 2
 @pytest.mark.parametrize("zipped", [True, False])
 def test_arguments_are_found_in_both_formats(tmp_path: Path, zipped: bool) -> None:
     """Until 2020 fairseq saved a namespace under `args`, and later a config whose `model` is a namespace."""
-    old = {"args": argparse.Namespace(arch="fconv", source_lang="en"), "model": WEIGHTS}
-    config = {"model": argparse.Namespace(arch="fconv"), "task": {"arch": "task", "source_lang": "en"}}
+    old = {"args": Namespace(arch="fconv", source_lang="en"), "model": WEIGHTS}
+    config = {"model": Namespace(arch="fconv"), "task": {"arch": "task", "source_lang": "en"}}
     new = {"args": None, "cfg": config, "model": WEIGHTS}
     for content in (old, new):
         read = read_checkpoint(write(tmp_path / "x.pt", content, zipped=zipped))
@@ -47,43 +47,47 @@ def test_arguments_are_found_in_both_formats(tmp_path: Path, zipped: bool) -> No
         assert read.tensors["a"].tolist() == [1.0, 2.0]
 
 
-def cut(path: Path, *, zipped: bool) -> None:
+def cut(path: Path) -> None:
     """Write the first half of a checkpoint, as an interrupted download does."""
-    content = write(path, {"model": WEIGHTS}, zipped=zipped).read_bytes()
+    content = write(path, {"model": WEIGHTS}).read_bytes()
     path.write_bytes(content[: len(content) // 2])
 
 
+UNSAFE = "only tensors, plain values and argparse.Namespace; found: "
 REFUSED: list[tuple[Callable[[Path], object], str]] = [
+    (lambda path: write(path, {"model": WEIGHTS, "x": Fraction(1, 2)}), UNSAFE + "GLOBAL fractions.Fraction"),
+    (lambda path: write(path, Command(f"touch {path}.run")), UNSAFE + "GLOBAL posix.system"),
+    (lambda path: write(path, Command(f"touch {path}.run"), zipped=False), UNSAFE + "GLOBAL posix.system"),
+    (lambda path: write(path, {"model": WEIGHTS}, protocol=4), UNSAFE + "Unsupported operand 149"),
+    (lambda path: path.write_text("<html>not found</html>"), UNSAFE + "Unsupported operand 60"),
+    (cut, UNSAFE + "RuntimeError: PytorchStreamReader failed"),
     (
-        lambda path: write(path, {"model": WEIGHTS, "x": fractions.Fraction(1, 2)}),
-        "GLOBAL fractions.Fraction",
+        lambda path: write(path, {"args": Namespace(), "model": {"a": 1}}),
+        "has no tensors under the key",
     ),
-    (lambda path: write(path, [fractions.Fraction(1, 2)], zipped=False), "GLOBAL fractions.Fraction"),
     (
-        lambda path: write(path, {"args": Command(f"touch {path}.run"), "model": WEIGHTS}),
-        "GLOBAL posix.system",
+        lambda path: write(path, {"model": WEIGHTS}),
+        "has neither arguments under",
     ),
-    (lambda path: write(path, Command(f"touch {path}.run"), zipped=False), "GLOBAL posix.system"),
-    (lambda path: write(path, {"model": WEIGHTS}, protocol=4), "Unsupported operand 149"),
-    (lambda path: path.write_text("<html>not found</html>"), "Unsupported operand 60"),
-    (lambda path: path.write_bytes(b""), "EOFError: "),
-    (lambda path: cut(path, zipped=True), "RuntimeError: PytorchStreamReader failed"),
-    (lambda path: cut(path, zipped=False), "error: unpack requires a buffer"),
+    (
+        lambda path: write(path, {"model": WEIGHTS, "cfg": {"task": {}}}),
+        "has neither arguments under",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("make", "found"), REFUSED)
-def test_a_file_that_is_not_safe_is_refused_unexecuted(
-    tmp_path: Path, make: Callable[[Path], object], found: str, recwarn: pytest.WarningsRecorder
+@pytest.mark.parametrize(("make", "message"), REFUSED)
+def test_another_file_is_refused_unexecuted(
+    tmp_path: Path, make: Callable[[Path], object], message: str, recwarn: pytest.WarningsRecorder
 ) -> None:
     """One message says what was found and expected, without PyTorch's advice to load without protection."""
     make(tmp_path / "x.pt")
     with pytest.raises(ValueError) as raised:
         read_checkpoint(tmp_path / "x.pt")
-    message = str(raised.value)
-    assert message.startswith(str(tmp_path / "x.pt"))
-    assert not [word for word in ("weights_only", "safe_globals", "likely succeed", "\n") if word in message]
-    assert f"only tensors, plain values and argparse.Namespace; found: {found}" in message
+    text = str(raised.value)
+    assert text.startswith(str(tmp_path / "x.pt"))
+    assert message in text
+    assert not [word for word in ("weights_only", "safe_globals", "likely succeed", "\n") if word in text]
     assert not (tmp_path / "x.pt.run").exists()
     assert not list(recwarn)
 
@@ -93,7 +97,7 @@ def test_meters_of_old_trainings_are_ignored(tmp_path: Path, monkeypatch: pytest
     kind = type("TimeMeter", (), {"__module__": "fairseq.meters"})
     meters = {"wps": kind()}
     meters["wps"].__dict__["n"] = 3
-    content = {"args": argparse.Namespace(arch="fconv"), "model": WEIGHTS, "extra_state": meters}
+    content = {"args": Namespace(arch="fconv"), "model": WEIGHTS, "extra_state": meters}
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "fairseq", types.ModuleType("fairseq"))
         patch.setitem(sys.modules, "fairseq.meters", SimpleNamespace(TimeMeter=kind))
@@ -131,25 +135,10 @@ def test_the_last_of_several_rows_for_a_word_is_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ({"weights": WEIGHTS}, "x.pt has no tensors under the key `model`; expected a checkpoint"),
-        ({"args": argparse.Namespace(), "model": {"a": 1}}, "x.pt has no tensors under the key `model`"),
-        ({"model": WEIGHTS}, "x.pt has neither arguments under `args` nor a config with a model under `cfg`"),
-        ({"model": WEIGHTS, "cfg": {"task": {}}}, "x.pt has neither arguments under `args` nor a config"),
-    ],
-)
-def test_other_files_of_tensors_are_refused(tmp_path: Path, content: object, message: str) -> None:
-    """A file of weights alone does not say which model they belong to."""
-    with pytest.raises(ValueError, match=message):
-        read_checkpoint(write(tmp_path / "x.pt", content))
-
-
-@pytest.mark.parametrize(
     ("text", "message"),
     [
         *((f"a 1\n{line}\nb 1\n", "line 2: expected 'word count', found") for line in (
-            "", "word", "word x", "word -1", "word 1.5", " 3", "a\tb 3", "word ²",
+            "", "word", "word -1", " 3", "a\tb 3", "word ²",
         )),
         ("a 1\nb 1\na 1\n", "line 3: expected each word once, but 'a' .* in line 1.* append #fairseq"),
         ("<s> 1\n", "line 1: expected each word once, but '<s>' is already the start"),

@@ -2,10 +2,9 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-import pytest
 from fastapi import HTTPException
 
 from convs2s.serve.batching import Batcher
@@ -40,19 +39,18 @@ async def leaves() -> bool:
 Request = tuple[Callable[[list[str]], Any], list[str], Callable[[], Awaitable[bool]]]
 
 
-def process(worker: Worker, requests: list[Request]) -> list[Any]:
+def process(worker: Worker, requests: Sequence[Request]) -> list[Any]:
     """Return results or errors of requests that all arrive while a first one, FIRST, is processed."""
 
     async def run() -> list[Any]:
         batcher = Batcher(batch_lines=3, threads=1)
         task = asyncio.create_task(batcher.run())
-        waiting: list[Coroutine[Any, Any, list[Any]]] = [batcher.process(worker.upper, ["first"], stays)]
-        first = asyncio.gather(*waiting)
+        first = asyncio.ensure_future(batcher.process(worker.upper, ["first"], stays))
         await asyncio.sleep(0.05)
         others = asyncio.gather(*(batcher.process(*request) for request in requests), return_exceptions=True)
         await asyncio.sleep(0.05)
         worker.open.set()
-        assert await asyncio.wait_for(first, 10) == [["FIRST"]]
+        assert await asyncio.wait_for(first, 10) == ["FIRST"]
         results = await asyncio.wait_for(others, 10)
         task.cancel()
         return results
@@ -74,17 +72,9 @@ def test_requests_with_the_same_work_share_batches() -> None:
 def test_failing_and_abandoned_requests_hold_up_no_other() -> None:
     """The page drops a request when its user types on before the answer; others must get theirs."""
     worker = Worker()
-    bad, good, gone = process(
-        worker, [(worker.upper, [""], stays), (worker.upper, ["a"], stays), (worker.upper, ["b"], leaves)]
-    )
+    requests = [(worker.upper, [""], stays), (worker.upper, ["a"], stays), (worker.upper, ["b"], leaves)]
+    bad, good, gone = process(worker, requests)
     assert good == ["A"]
     assert isinstance(bad, ValueError)
     assert isinstance(gone, HTTPException)
     assert worker.batches == [["first"], ["", "a"], [""], ["a"]]
-
-
-@pytest.mark.parametrize("lines", [[], ["a"]])
-def test_an_idle_batcher_answers(lines: list[str]) -> None:
-    """A request may have no lines, such as one with an empty text."""
-    worker = Worker()
-    assert process(worker, [(worker.lower, lines, stays)]) == [lines]

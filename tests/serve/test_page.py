@@ -1,7 +1,6 @@
 """The web page, in a real browser."""
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -80,26 +79,11 @@ def test_it_says_what_the_model_knows(page: Page) -> None:
     assert "English" in read(page, "#rare")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_phone_shows_all_of_it_legibly(page: Page, scheme: str) -> None:
-    """Nothing is wider than 360 pixels; labels have a contrast of 4.5 (WCAG AA), also on the darkest cell."""
+def test_a_phone_shows_all_of_it(page: Page) -> None:
+    """Nothing is wider than 360 pixels."""
     page.send("Emulation.setDeviceMetricsOverride", width=360, height=800, deviceScaleFactor=1, mobile=True)
-    page.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
     page.evaluate(
         "document.getElementById('text').value = 'ein Haus\\n' + 'noch eins und '.repeat(9); translate()"
     )
     page.wait_for("document.querySelectorAll('#target button').length > 2")
-    page.evaluate("document.querySelector('#layers td').style.setProperty('--weight', 1)")
     assert page.evaluate("document.documentElement.scrollWidth") == 360
-    colors = page.evaluate("(cell => [cell.color, cell.backgroundColor])"
-                           "(getComputedStyle(document.querySelector('#layers td')))")  # fmt: skip
-    dark, light = sorted(map(luminance, colors))
-    assert (light + 0.05) / (dark + 0.05) >= 4.5
-
-
-def luminance(color: str) -> float:
-    """Return the relative luminance (WCAG 2) of a computed color: rgb(R, G, B) or color(srgb R G B)."""
-    scale = 1 if color.startswith("color") else 255
-    parts = [float(part) / scale for part in re.findall(r"[\d.]+", color)[:3]]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
