@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from convs2s.base.messages import message_of, reader_is_gone, visible
+from convs2s.base.messages import report_errors, visible
 from convs2s.commands import folders, import_fairseq, serve, translate
 
 # Each adds the parser of a command, whose run(options) does the slow imports.
@@ -22,22 +22,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command.print_help(sys.stderr)
         return 2
     options = command.parse_args(arguments)
+    search = "Lower --batch-sentences or --beam-size."
+    advice = search if "batch_sentences" in options else "Use a machine with more memory."
     try:
-        with warnings.catch_warnings():
-            warnings.showwarning = lambda message, *_, **__: complain(f"warning: {message}")
+        with warnings.catch_warnings(), report_errors("convs2s", advice, ""):
+            warnings.showwarning = lambda message, *_, **__: warn(str(message))
             options.run(options)
-    except BrokenPipeError:
-        return reader_is_gone()
-    except KeyboardInterrupt:
-        return 130
-    except Exception as error:
-        text = message_of(error, memory_advice(options))
-        if text is None:
-            raise
-        complain(f"error: {text}")
-        for note in getattr(error, "__notes__", ()):  # such as the rows of a report
-            print(visible(note), file=sys.stderr)
-        return 2
+    except SystemExit as end:
+        return int(end.code or 0)
     return 0
 
 
@@ -53,16 +45,9 @@ def parser() -> argparse.ArgumentParser:
     return command
 
 
-def complain(message: str) -> None:
-    """Write a message to standard error, on one line."""
-    print("convs2s:", visible(" ".join(message.split())), file=sys.stderr)
-
-
-def memory_advice(options: argparse.Namespace) -> str:
-    """Return what to do if memory runs out."""
-    if "batch_sentences" in options:
-        return "Lower --batch-sentences or --beam-size."
-    return "Use a machine with more memory."
+def warn(message: str) -> None:
+    """Show a warning on one line, without the place in the code."""
+    print("convs2s: warning:", visible(" ".join(message.split())), file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ def test_out_of_memory_says_what_to_do(
     assert capsys.readouterr().err.endswith(". Use a machine with more memory.\n")
 
 
-def test_an_error_is_one_line_and_a_bug_is_seen_in_full(
+def test_an_error_is_a_message_and_a_bug_is_seen_in_full(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Messages quote files, which may come from strangers and must not control the terminal.
@@ -98,7 +98,7 @@ def test_an_error_is_one_line_and_a_bug_is_seen_in_full(
     raising(error, monkeypatch)
     assert main(["translate", "--model", "x"]) == 2
     notes = "\n  \tin \ufffd\n  second\n"
-    assert capsys.readouterr().err == f"convs2s: error: found \ufffd[2J and \ufffd2J{notes}"
+    assert capsys.readouterr().err == f"convs2s: error: found \ufffd[2J\nand \ufffd2J{notes}"
     monkeypatch.setenv("CONVS2S_DEBUG", "1")
     with pytest.raises(ValueError, match="found"):
         main(["translate", "--model", "x"])

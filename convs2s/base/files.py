@@ -15,33 +15,15 @@ import shutil
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import IO, Any, Self
+from typing import Any, Self
 
 from backports import zstd
 
 from convs2s.base.messages import conversion, inflect
-from convs2s.base.processes import is_alive
 
 DECOMPRESSORS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": zstd.open}
-LEFTOVER = re.compile(r"\..+\.(\d+)(\.old)?\.part")
 SIDES = ("source", "target")
 BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zstd.ZstdError)
-
-
-def open_bytes(path: Path) -> IO[bytes]:
-    """Open a file for reading, decompressed if its name ends in .gz, .bz2, .xz or .zst.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-    """
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"{path} does not exist or is not a file. Expected a text file, plain or .gz/.bz2/.xz/.zst: "
-            "check the path in params.yaml, or run the stage that makes it."
-        )
-    opener = DECOMPRESSORS.get(path.suffix)
-    return opener(path, "rb") if opener else path.open("rb")  # type: ignore[operator]
 
 
 def read_lines(path: Path) -> Iterator[str]:
@@ -52,8 +34,14 @@ def read_lines(path: Path) -> Iterator[str]:
         ValueError: if the file is not UTF-8 or its compressed data is damaged; the message has the line
             number.
     """
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{path} does not exist or is not a file. Expected a text file, plain or .gz/.bz2/.xz/.zst: "
+            "check the path in params.yaml, or run the stage that makes it."
+        )
+    opener: Any = DECOMPRESSORS.get(path.suffix, open)
     number = 0
-    with open_bytes(path) as stream:
+    with opener(path, "rb") as stream:
         try:
             for raw in stream:
                 number += 1
@@ -77,11 +65,11 @@ def read_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
     Raises:
         ValueError: if the files differ in their number of lines, or as `read_lines`.
     """
-    for one, other in itertools.zip_longest(read_lines(source), read_lines(target)):
-        if one is None or other is None:
-            lines = [sum(1 for _ in read_lines(path)) for path in (source, target)]
-            raise unequal_lines(source, lines[0], target, lines[1])
-        yield one, other
+    for pair in itertools.zip_longest(read_lines(source), read_lines(target)):
+        if None in pair:
+            source_lines, target_lines = (sum(1 for _ in read_lines(path)) for path in (source, target))
+            raise unequal_lines(source, source_lines, target, target_lines)
+        yield pair
 
 
 def unequal_lines(source: Path, source_lines: int, target: Path, target_lines: int) -> ValueError:
@@ -97,16 +85,18 @@ def atomic_path(path: Path) -> Iterator[Path]:
     """Yield a temporary sibling to write a file or folder to; if all went well, move it into place.
 
     Whatever is at `path` stays until the new version is complete, so a crash or a full disk leaves the old
-    state. A folder can replace a folder, but a file cannot. What killed processes have left next to it is
-    removed.
+    state. A folder can replace a folder, but a file cannot. What killed processes have left of the same
+    output is removed.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    remove_leftovers(path.parent)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    remove(temporary)
+    temporary = name_temporary(path)
     try:
         yield temporary
-        move_into_place(temporary, path)
+        if path.is_dir() and temporary.is_dir():  # renaming replaces a file or nothing
+            old = path.replace(name_temporary(path.with_name(f"{path.name}.old")))
+            temporary.replace(path)
+            remove(old)
+        else:
+            temporary.replace(path)
     except BaseException as error:
         remove(temporary)
         # The error of a failed write does not name the file, which the user needs to know.
@@ -116,39 +106,30 @@ def atomic_path(path: Path) -> Iterator[Path]:
         raise
 
 
-def move_into_place(temporary: Path, path: Path) -> None:
-    """Rename a new file or folder to its final name; no incomplete folder ever has that name.
-
-    Raises:
-        IsADirectoryError: if a file would replace a folder and all its content.
-    """
-    if not (path.is_dir() and temporary.is_dir()):
-        temporary.replace(path)
-        return
-    old = path.with_name(f".{path.name}.{os.getpid()}.old.part")
-    remove(old)
-    path.replace(old)
+@contextlib.contextmanager
+def temporary_folder(folder: Path) -> Iterator[Path]:
+    """Yield a temporary folder in another; if this process is killed, the next to write there removes it."""
+    temporary = name_temporary(folder / "work")
+    temporary.mkdir()
     try:
-        temporary.replace(path)
-    except OSError:
-        old.replace(path)
-        raise
-    remove(old)
+        yield temporary
+    finally:
+        remove(temporary)
 
 
-def temporary_folder(folder: Path) -> "TemporaryDirectory[str]":
-    """Return a temporary folder in another; if this process is killed, the next to write there removes it."""
-    remove_leftovers(folder)
-    return TemporaryDirectory(dir=folder, prefix=".", suffix=f".{os.getpid()}.part")
+def name_temporary(path: Path) -> Path:
+    """Return a name next to a path, with this process's id; remove what dead processes have left there.
 
-
-def remove_leftovers(folder: Path) -> None:
-    """Remove temporary files and folders whose process has died; they can be large."""
-    for path in list(folder.iterdir()):
-        match = LEFTOVER.fullmatch(path.name)
-        if match and not is_alive(int(match[1])):
-            with contextlib.suppress(OSError):  # another process may be removing it as well
-                remove(path)
+    The id keeps a stage that is still ending from writing to the files of its rerun.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for sibling in list(path.parent.iterdir()):
+        leftover = re.fullmatch(rf"\.{re.escape(path.name)}\.(\d+)\.part", sibling.name)
+        if leftover and not Path("/proc", leftover[1]).exists():
+            remove(sibling)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    remove(temporary)
+    return temporary
 
 
 def remove(path: Path) -> None:

@@ -15,37 +15,8 @@ TRAINING_MEMORY = "Lower train.max_tokens in params.yaml, or the widths of the m
 
 # Errors caused by files, values, other programs or the machine. Anything else is our bug.
 EXPECTED = (OSError, ValueError, FloatingPointError)
-
-
-def debugging() -> bool:
-    """Return whether tracebacks are wanted."""
-    return os.environ.get(DEBUG, "0") not in ("", "0")
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether the machine or a GPU ran out of memory."""
-    if isinstance(error, MemoryError):
-        return True
-    signs = ("out of memory", "can't allocate memory")  # PyTorch's, of GPU and CPU
-    return isinstance(error, RuntimeError) and any(sign in str(error) for sign in signs)
-
-
-def message_of(error: BaseException, memory_advice: str) -> str | None:
-    """Return the message for an error that a user can act on, without its notes.
-
-    Args:
-        memory_advice: what to do if memory ran out; a sentence.
-
-    Returns:
-        None if the traceback is to be shown: the error is a bug, or the user asked for it.
-    """
-    if debugging() or not (isinstance(error, EXPECTED) or is_out_of_memory(error)):
-        return None
-    text = str(error) or type(error).__name__
-    if is_out_of_memory(error):
-        amount = re.search(r"(?:tried|unable) to allocate [\d.,]+ \w+", text, re.IGNORECASE)
-        text = f"out of memory{f' ({amount[0].lower()})' if amount else ''}. {memory_advice}"
-    return text
+OUT_OF_MEMORY = ("out of memory", "can't allocate memory")
+"""What PyTorch's error says if a GPU or the machine has run out of memory."""
 
 
 def reader_is_gone() -> int:
@@ -56,27 +27,34 @@ def reader_is_gone() -> int:
 
 @contextlib.contextmanager
 def report_errors(program: str, memory_advice: str, interrupted: str) -> Iterator[None]:
-    """Exit on an error that a user can act on, with one message and no traceback.
+    """Exit on an error that a user can act on, with one message, its notes, and no traceback.
 
     The exit status is 2 or the error's `exit_status`, 130 after Ctrl-C, or 141 if standard output is closed.
 
     Args:
         program: begins the message.
-        memory_advice: as in `message_of`.
+        memory_advice: what to do if memory runs out; a sentence.
         interrupted: what to say after Ctrl-C; a sentence.
     """
+    debugging = os.environ.get(DEBUG, "0") not in ("", "0")
     try:
         yield
     except BrokenPipeError:  # `| head`
         sys.exit(reader_is_gone())
     except KeyboardInterrupt:
-        if debugging():
+        if debugging:
             raise
         print(f"{program}: interrupted. {interrupted}", file=sys.stderr)
         sys.exit(130)
     except Exception as error:
-        text = message_of(error, memory_advice)
-        if text is None:
+        text = str(error) or type(error).__name__
+        is_torch_memory = isinstance(error, RuntimeError) and any(sign in text for sign in OUT_OF_MEMORY)
+        if isinstance(error, MemoryError) or is_torch_memory:
+            amount = re.search(r"(?:tried|unable) to allocate [\d.,]+ \w+", text, re.IGNORECASE)
+            text = f"out of memory{f' ({amount[0].lower()})' if amount else ''}. {memory_advice}"
+        elif not isinstance(error, EXPECTED):
+            raise
+        if debugging:
             raise
         lines = [f"{program}: error: {text}", *getattr(error, "__notes__", ())]
         print(*map(visible, lines), sep="\n", file=sys.stderr)

@@ -4,8 +4,7 @@ import functools
 import itertools
 import multiprocessing
 import os
-import re
-import sys
+import pickle
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -22,26 +21,18 @@ from convs2s.watch.progress_bar import ProgressBar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-make_work: Callable[[], Callable[[Any], Any]] | None = None
-"""In a worker process: the factory of its function."""
-
 
 def cores() -> int:
     """Return the number of cores that this process may use; the machine may have more."""
-    affinity = getattr(os, "sched_getaffinity", None)  # Linux only
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
+    return len(os.sched_getaffinity(0))
 
 
 def available_memory() -> int:
-    """Return the bytes of memory that this process may still use; on systems other than Linux, no limit."""
-    meminfo, group = Path("/proc/meminfo"), Path("/sys/fs/cgroup/memory.max")
-    found = (
-        re.search(r"^MemAvailable: +(\d+) kB", meminfo.read_text(), re.MULTILINE)
-        if meminfo.exists()
-        else None
-    )
-    limit = group.read_text().strip() if group.exists() else "max"
-    return min(int(found[1]) << 10 if found else sys.maxsize, int(limit) if limit != "max" else sys.maxsize)
+    """Return the bytes of memory that this process may still use."""
+    meminfo, group_limit = Path("/proc/meminfo").read_text(), Path("/sys/fs/cgroup/memory.max")
+    available = int(meminfo.partition("MemAvailable:")[2].split()[0]) << 10
+    limit = group_limit.read_text().strip() if group_limit.exists() else "max"
+    return available if limit == "max" else min(available, int(limit))
 
 
 def map_chunks(
@@ -97,12 +88,15 @@ def compute_in_processes(
     """Yield each chunk's size and result in order, computed in other processes."""
     # Not fork: it would copy locks that another thread of this process may hold.
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=prepare, initargs=(make,))
+    pool = ProcessPoolExecutor(
+        workers, mp_context=context, initializer=end_with_parent, initargs=(os.getpid(),)
+    )
+    work = functools.partial(apply, pickle.dumps(make))
     waiting: deque[tuple[int, Future[Result]]] = deque()
     try:
         for chunk in itertools.chain(chunks, itertools.repeat(None)):
             if chunk is not None:
-                waiting.append((len(chunk), pool.submit(apply, chunk)))
+                waiting.append((len(chunk), pool.submit(work, chunk)))
             elif not waiting:
                 return
             if chunk is None or len(waiting) == 2 * workers:
@@ -117,28 +111,16 @@ def compute_in_processes(
         pool.shutdown(cancel_futures=True)
 
 
-def prepare(make: Callable[[], Callable[[Any], Any]]) -> None:
-    """Store `make` in a new worker process; `apply` calls it, so that its errors are reported, not lost.
-
-    The worker also watches its parent: otherwise it would wait for chunks even after that has been killed.
-    """
-    parent = multiprocessing.parent_process()
-    assert parent is not None and parent.pid is not None
-    end_with_parent(parent.pid)
-    global make_work  # noqa: PLW0603 - a worker process has nowhere else to keep it
-    make_work = make
-
-
 @functools.cache
-def work() -> Callable[[Any], Any]:
-    """Return a worker process's function, made once."""
-    assert make_work is not None
-    return make_work()
+def make_once(pickled_make: bytes) -> Callable[[Any], Any]:
+    """Return a worker's function; made with the first chunk, since a pool loses the errors of its start."""
+    function: Callable[[Any], Any] = pickle.loads(pickled_make)()
+    return function
 
 
-def apply(chunk: list[Any]) -> Any:
+def apply(pickled_make: bytes, chunk: list[Any]) -> Any:
     """Return the function's result in a worker process."""
-    return work()(chunk)
+    return make_once(pickled_make)(chunk)
 
 
 class Threads(ThreadPoolExecutor):

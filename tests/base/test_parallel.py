@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from convs2s.base.parallel import Threads, cores, map_chunks
+from convs2s.base.parallel import Threads, map_chunks
 from tests.base.chunk_work import make_adder, make_failing, make_leaving, make_nothing
 
 
@@ -56,15 +56,6 @@ def test_a_dead_process_is_reported() -> None:
     """The system kills processes when memory runs out; waiting forever would be worse than an error."""
     with pytest.raises(ChildProcessError, match=r"one of 2 worker processes died.*memory"):
         list(map_chunks(make_leaving, range(100), 10, "t", workers=2))
-
-
-def test_cores_are_those_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A container may have 2 of 64 cores; without affinity, as on macOS, all cores count."""
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 5, 7}, raising=False)
-    assert cores() == 3
-    monkeypatch.delattr(os, "sched_getaffinity")
-    monkeypatch.setattr(os, "cpu_count", lambda: 64)
-    assert cores() == 64
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])

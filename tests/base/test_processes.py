@@ -2,20 +2,17 @@
 
 import multiprocessing
 import os
-import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import psutil
 import pytest
 
-from convs2s.base import processes
 from convs2s.base.parallel import map_chunks
-from convs2s.base.processes import at_end_of, is_alive
 from pipelines.shell import CommandFailed, run
 
 ROOT = Path(__file__).parents[2]
@@ -46,43 +43,16 @@ def test_workers_end_with_their_program(program: Callable[[Path], None], tmp_pat
     """Left alone, they would wait forever for work and hold memory that the next run needs."""
     running = multiprocessing.get_context("fork").Process(target=program, args=(tmp_path,))
     running.start()
-    while len(found := list(tmp_path.iterdir())) < 2 and running.is_alive():
+    while len(list(tmp_path.iterdir())) < 2 and running.is_alive():
         time.sleep(0.01)
+    workers = [psutil.Process(int(path.name)) for path in tmp_path.iterdir()]
     running.kill()
     running.join()
-    workers = [int(path.name) for path in found]
-    deadline = time.monotonic() + 20
-    while any(map(is_alive, workers)) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    left = [worker for worker in workers if is_alive(worker)]
-    for worker in left:
-        os.kill(worker, signal.SIGKILL)
+    alive = psutil.wait_procs(workers, timeout=20)[1]
+    for worker in alive:
+        worker.kill()
     assert len(workers) == 2
-    assert left == []
-
-
-@pytest.mark.parametrize("system", ["Linux", "other"])
-def test_the_end_of_a_process_is_noticed(system: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The system reports it if it can; otherwise the process is polled.
-
-    A process keeps its id after its end until its parent asks for its status.
-    """
-    monkeypatch.setattr(processes, "POLL", 0.01)
-    if system == "other":
-        monkeypatch.delattr(os, "pidfd_open", raising=False)
-    ended = threading.Event()
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as cat:
-        at_end_of(cat.pid, ended.set)
-        assert not ended.wait(0.05)
-        assert is_alive(cat.pid)
-        assert cat.stdin is not None
-        cat.stdin.close()
-        assert ended.wait(20)
-        os.waitid(os.P_PID, cat.pid, os.WEXITED | os.WNOWAIT)
-        assert not is_alive(cat.pid)
-    ended.clear()
-    at_end_of(cat.pid, ended.set)
-    assert ended.wait(20)
+    assert alive == []
 
 
 def test_a_program_returns_what_it_prints_or_fails_with_its_command_and_status(tmp_path: Path) -> None:

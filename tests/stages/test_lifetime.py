@@ -17,26 +17,28 @@ import os, signal, subprocess, sys
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 subprocess.run(["/bin/sh", "-c", sys.argv[1]], env={**os.environ, "DVC_STAGE": "s"})
 """
-# A substitute for a stage: starts a process and a file, prints both process IDs, and waits.
+# A substitute for a stage: starts a worker and a file, prints both process IDs, and waits.
 STAGE = """
-import pathlib, subprocess, sys, time
+import multiprocessing, os, pathlib, sys, time
 from convs2s.base.files import atomic_path
+from convs2s.base.processes import end_with_parent
 from pipelines.stages import _lifetime
 _lifetime.GRACE = 0.2
 _lifetime.live_with_dvc()
-child = subprocess.Popen(["sleep", "100"])
-try:
-    with atomic_path(pathlib.Path(sys.argv[1])) as temporary:
-        temporary.write_text("half")
-        print(_lifetime.os.getpid(), child.pid, flush=True)
-        while True:
-            try:
-                time.sleep(100)
-            except SystemExit:
-                if sys.argv[2] == "gentle":
-                    raise
-finally:
-    child.kill()
+def work(parent):
+    end_with_parent(parent)
+    print(parent, os.getpid(), flush=True)
+    time.sleep(100)
+with atomic_path(pathlib.Path(sys.argv[1])) as temporary:
+    temporary.write_text("half")
+    context = multiprocessing.get_context("fork")
+    context.Process(target=work, args=(os.getpid(),), daemon=True).start()
+    while True:
+        try:
+            time.sleep(100)
+        except SystemExit:
+            if sys.argv[2] == "gentle":
+                raise
 """
 
 
