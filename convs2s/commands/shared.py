@@ -64,11 +64,9 @@ def pause_garbage_collection() -> Iterator[None]:
     Python would scan them while they are created, and again whenever many other objects have been: a tenth of
     a second each time for PyTorch's alone.
     """
-    enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         gc.freeze()
-        if enabled:
-            gc.enable()
+        gc.enable()

@@ -1,30 +1,25 @@
 """`convs2s translate`: lines of text -> lines of text, with a model folder."""
 
 import argparse
-import re
+import itertools
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
+
+from tqdm import tqdm
 
 from convs2s.base.messages import visible
 from convs2s.commands.shared import add_command, add_processor, check_positive, pause_garbage_collection
-from convs2s.commands.translate_files import (
-    SecondFile,
-    chunks,
-    count_lines_left,
-    is_file,
-    open_input,
-    open_output,
-    show_progress,
-)
+from convs2s.commands.translate_files import chunks, count_lines, decode_lines, open_output, open_text
 
 if TYPE_CHECKING:
     from convs2s.decode.sampling import Sampling
-    from convs2s.package.translator import Translator
+    from convs2s.package.translator import Translation, Translator
 
+CHUNK_BATCHES = 32
+"""Batches read ahead: enough to group sentences of similar length, few enough to hold in memory."""
 FOLDER = "(default: the model folder's)"
 SEARCH = (
     "beam_size", "alpha", "max_length_ratio", "max_length_extra", "n_best", "batch_sentences", "precision",
@@ -47,19 +42,11 @@ def add(commands: Any) -> None:
         "convs2s translate --model data/models/1 --input source.txt --score target.txt",
         "convs2s translate --model data/models/1 --sample --top-k 10 --seed 3 < source.txt",
     )
-    add = command.add_argument
-    text = "model folder, or several as an ensemble"
+    add, text = command.add_argument, "model folder, or several as an ensemble"
     add("--model", required=True, action="extend", nargs="+", type=Path, metavar="DIR", help=text)
     add("--input", type=Path, metavar="FILE", help="UTF-8 text (default: standard input)")
     add("--output", type=Path, metavar="FILE", help="file to write (default: standard output)")
-    add_search(command)
-    add_forms(command)
-    add_sampling(command)
-    add_machine(command)
 
-
-def add_search(command: argparse.ArgumentParser) -> None:
-    """Add the options of the search."""
     add = command.add_argument_group("search").add_argument
     add("--beam-size", type=int, metavar="N", help=f"hypotheses kept per sentence; 1 is greedy {FOLDER}")
     add("--alpha", type=float, metavar="X", help=f"scores are log-likelihood / length^alpha {FOLDER}")
@@ -71,10 +58,6 @@ def add_search(command: argparse.ArgumentParser) -> None:
     add("--replace", action=argparse.BooleanOptionalAction, help=text)
     text = "line i has the whole words that translation i begins with; may be empty (default: none)"
     add("--prefix", type=Path, metavar="FILE", help=text)
-
-
-def add_forms(command: argparse.ArgumentParser) -> None:
-    """Add the options for the output."""
     add = command.add_argument_group("output").add_argument
     text = (
         "write up to N lines per sentence, best first: SENTENCE ||| TEXT ||| SCORE, with sentences counted "
@@ -92,20 +75,12 @@ def add_forms(command: argparse.ArgumentParser) -> None:
         "SOURCE-TARGET; words are the tokenizer's, counted from 0 (default: none)"
     )
     add("--alignment", type=Path, metavar="FILE", help=text)
-
-
-def add_sampling(command: argparse.ArgumentParser) -> None:
-    """Add the options of sampling."""
     add = command.add_argument_group("sampling").add_argument
     add("--sample", action="store_true", help="draw translations (--n-best: how many) instead of searching")
     text = "below 1, likely words become likelier; above 1, less likely (default: 1.0)"
     add("--temperature", type=float, metavar="X", help=text)
     add("--top-k", type=int, metavar="N", help="draw only from the N likeliest tokens (default: all)")
     add("--seed", type=int, metavar="N", help="the same seed gives the same translations (default: 1)")
-
-
-def add_machine(command: argparse.ArgumentParser) -> None:
-    """Add the options for speed."""
     add = command.add_argument_group("speed").add_argument
     add("--batch-sentences", type=int, metavar="N", help=f"sentences translated at once {FOLDER}")
     add_processor(add)
@@ -126,50 +101,60 @@ def add_machine(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Translate input to output a chunk at a time, so that neither need fit in memory."""
     check(options)
-    given = [(f"--{name}", getattr(options, name)) for name in ("score", "prefix")]
-    second = next((SecondFile(option, path) for option, path in given if path is not None), None)
     sampling, translator = make_sampling(options), load_translator(options)
     if (precision := translator.words.precision).is_slow:
         print(f"convs2s: {precision}", file=sys.stderr)
     if options.input is None and sys.stdin.isatty() and translator.facts is not None:
         print(visible(f"{translator.facts.name}: {translator.facts.summary()}"), file=sys.stderr)
+    option, second_path = ("--score", options.score) if options.score else ("--prefix", options.prefix)
     with (
-        open_input(options.input) as source,
-        open_output(options.output) as out,
-        nullcontext()
-        if options.alignment is None
-        else open_output(options.alignment, "--alignment") as links,
-        show_progress(source, options.output) as on_done,
+        open_text("--input", options.input) as source,
+        open_text(option, second_path) as second,
+        open_output("--output", options.output) as out,
+        open_output("--alignment", options.alignment) as links,
     ):
-        number = 0
-        if second is not None and is_file(source):
-            second.check_length(count_lines_left(source))
-        for texts in chunks(options.input, source, translator.words.params.batch_sentences):
-            paired = None if second is None else second.take(len(texts))
-            for line in answer(translator, texts, number, paired, sampling, options, on_done, links):
-                out.write(line.encode("utf-8") + b"\n")
-            out.flush()
-            number += len(texts)
-        if second is not None:
-            second.check_end()
+        name, second_name = str(options.input or "standard input"), f"{option} {second_path}"
+        count = count_lines(source, name)
+        if second_path and (second_count := count_lines(second, second_name)) != count:
+            raise ValueError(
+                f"{second_name} has {second_count} lines but {name} "
+                f"{'is a pipe' if count is None else f'has {count}'}. Expected two files of equal length: "
+                "line i of one belongs to line i of the other."
+            )
+        second_lines = decode_lines(second, second_name)
+        shows_bar = sys.stderr.isatty() and count is not None and (options.output or not sys.stdout.isatty())
+        # Long sentences come first in each chunk, so recent speed misleads; smoothing=0 shows the average.
+        with tqdm(
+            total=count, desc="translate", unit=" sentences", smoothing=0, disable=not shows_bar
+        ) as bar:
+            number = 0
+            for texts in chunks(source, name, CHUNK_BATCHES * translator.words.params.batch_sentences):
+                paired = list(itertools.islice(second_lines, len(texts))) if second_path else None
+                if options.score and paired is not None:
+                    scores = translator.score(texts, paired, bar.update)
+                    lines = [f"{score.log_likelihood:.4f}\t{score.tokens}" for score in scores]
+                else:
+                    from_here = sampling and replace(sampling, first=number)
+                    n_best_lists = translator.translate_n_best(
+                        texts, prefixes=paired, sampling=from_here, on_done=bar.update
+                    )
+                    lines = list(format_lines(n_best_lists, number, options))
+                    if options.alignment:
+                        links.writelines(format_links(translator.align(best)) for best, *_ in n_best_lists)
+                out.writelines(line.encode() + b"\n" for line in lines)
+                out.flush()
+                number += len(texts)
 
 
 def check(options: argparse.Namespace) -> None:
     """Check, before any slow work, that each option has an effect, and that --model has folders, not text."""
     check_positive(options, "threads", "processes")
-    for applies, names, why in (
-        (options.processes > 1, ("threads",), "with --processes"),
-        (not options.sample, ("temperature", "top_k", "seed"), "without --sample"),
-        (options.sample, ("beam_size",), "with --sample"),
-        (options.score, ("n_best", "scores", "prefix", "sample", "beam_size", "alignment"), "with --score"),
-    ):
-        given = [name for name in names if not any(getattr(options, name) is no for no in (None, False))]
-        if applies and given:
-            flags = ", ".join("--" + name.replace("_", "-") for name in given)
-            raise ValueError(f"{flags} {why} would do nothing. Leave out one or the other.")
-    for name, path in (("input", options.input), ("output", options.output)):
-        if options.alignment and path and options.alignment.resolve() == path.resolve():
-            raise ValueError(f"--alignment {options.alignment} is also --{name}. Expected a file of its own.")
+    if not options.sample and {options.temperature, options.top_k, options.seed} != {None}:
+        raise ValueError(
+            "--temperature, --top-k and --seed are for sampling. Add --sample, or leave them out."
+        )
+    if options.score and (options.prefix or options.alignment or options.sample):
+        raise ValueError("--score does not translate. Leave out --prefix, --alignment and --sample.")
     for model in options.model:
         if not (model.is_dir() or str(model).startswith("hf:")):  # a model on the Hub
             raise FileNotFoundError(
@@ -184,9 +169,10 @@ def make_sampling(options: argparse.Namespace) -> "Sampling | None":
         return None
     from convs2s.decode.sampling import Sampling  # noqa: PLC0415  # as in load_translator
 
-    names = "temperature", "top_k", "seed"
-    given = {name: value for name in names if (value := getattr(options, name)) is not None}
-    return Sampling(**{"seed": 1, **given})
+    options_of_sampling = {"temperature": options.temperature, "top_k": options.top_k, "seed": options.seed}
+    return Sampling(
+        **{"seed": 1} | {name: value for name, value in options_of_sampling.items() if value is not None}
+    )
 
 
 def load_translator(options: argparse.Namespace) -> "Translator":
@@ -204,52 +190,34 @@ def load_translator(options: argparse.Namespace) -> "Translator":
 
         if options.threads is not None:
             torch.set_num_threads(options.threads)
-        try:
-            return load(
-                options.model,
-                options.device,
-                replace=options.replace,
-                candidates=options.candidates,
-                processes=options.processes,
-                **changes,
-            )
-        except ValueError as error:
-            claim, _, faults = str(error).partition("translate:\n")  # from `load`, of the keys in `changes`
-            if claim or not faults:
-                raise
-            names = rf"\b({'|'.join(SEARCH)})\b"
-            raise ValueError(re.sub(names, lambda name: "--" + name[0].replace("_", "-"), faults)) from error
+        return load(
+            options.model,
+            options.device,
+            replace=options.replace,
+            candidates=options.candidates,
+            processes=options.processes,
+            **changes,
+        )
 
 
-def answer(
-    translator: "Translator",
-    texts: list[str],
-    number: int,
-    paired: list[str] | None,
-    sampling: "Sampling | None",
-    options: argparse.Namespace,
-    on_done: Callable[[int], object],
-    links: IO[bytes] | None,
+def format_lines(
+    n_best_lists: list[list["Translation"]], first: int, options: argparse.Namespace
 ) -> Iterator[str]:
-    """Yield the output lines for some texts, the first of which is line `number` of the input.
+    """Yield the output lines for some texts, the first of which is line `first` of the input.
 
     A text has its translation, after its score if requested; or a line per hypothesis, in the n-best format
-    of Moses and Marian; or the log-likelihood and number of tokens of its line in the second file, `paired`.
-    The links of each best translation go to `links`.
+    of Moses and Marian.
     """
-    if options.score and paired is not None:
-        for given in translator.score(texts, paired, on_done):
-            yield f"{given.log_likelihood:.4f}\t{given.tokens}"
-        return
-    sampling = sampling and replace(sampling, first=number)
-    found = translator.translate_n_best(texts, prefixes=paired, sampling=sampling, on_done=on_done)
-    for sentence, ranked in enumerate(found, start=number):
-        if links is not None:
-            pairs = (f"{source}-{target}" for source, target in translator.align(ranked[0]))
-            links.write(" ".join(pairs).encode() + b"\n")
-        if options.n_best:
-            yield from (f"{sentence} ||| {one.text} ||| {one.score:.4f}" for one in ranked)
-        elif options.scores:
-            yield f"{ranked[0].score:.4f}\t{ranked[0].text}"
-        else:
-            yield ranked[0].text
+    for number, translations in enumerate(n_best_lists, start=first):
+        for translation in translations if options.n_best else translations[:1]:
+            if options.n_best:
+                yield f"{number} ||| {translation.text} ||| {translation.score:.4f}"
+            elif options.scores:
+                yield f"{translation.score:.4f}\t{translation.text}"
+            else:
+                yield translation.text
+
+
+def format_links(pairs: list[tuple[int, int]]) -> bytes:
+    """Return the links of a translation as a line, in the format of Pharaoh."""
+    return " ".join(f"{source}-{target}" for source, target in pairs).encode() + b"\n"

@@ -1,14 +1,13 @@
 """Lines in, from files in large chunks, from pipes and terminals as they arrive; the output and its bar."""
 
-import collections
 import contextlib
+import io
 import itertools
 import os
-import queue
+import select
 import stat
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -16,63 +15,46 @@ from typing import IO
 from convs2s.base.files import atomic_path
 from convs2s.base.messages import conversion
 
-CHUNK_BATCHES = 32
-"""Batches read ahead: enough to group sentences of similar length, few enough to hold in memory."""
 QUIET_SECONDS = 0.005
-"""If no further line arrives for this long, the lines that have arrived are translated."""
+"""If nothing further arrives for this long, the lines that have arrived are translated."""
+PIPE_BYTES = 1 << 16
 
 
-def chunks(path: Path | None, stream: IO[bytes], batch_sentences: int) -> Iterator[list[str]]:
-    """Yield the lines of the input, standard input if the path is None, in chunks to translate together.
+def chunks(stream: IO[bytes], name: str, most: int) -> Iterator[list[str]]:
+    """Yield lines in chunks to translate together: of a terminal one, of a pipe those that have arrived.
+
+    Args:
+        stream: a file, a pipe or a terminal.
+        name: of the stream, for errors.
+        most: lines per chunk; of a pipe, a few more.
 
     Raises:
-        ValueError: if a line is not UTF-8; of a file, no line has been yielded then.
+        ValueError: if a line is not UTF-8.
     """
-    if path is None and sys.stdin.isatty():
-        return ([line] for line in read_typed_lines())
-    name, most = str(path or "standard input"), CHUNK_BATCHES * batch_sentences
-    if is_file(stream):
-        position = stream.tell()
-        collections.deque(decode_lines(stream, name), maxlen=0)  # a fault at the end is an error now
-        stream.seek(position)
+    if sys.stdin.isatty() and stream is sys.stdin.buffer:
+        yield from ([line] for line in read_typed_lines())
+    elif is_file(stream):
         lines = decode_lines(stream, name)
-        return iter(lambda: list(itertools.islice(lines, most)), [])
-    # The thread needs its own stream: Python could not close this one at exit while a thread waits on it.
-    own = os.fdopen(os.dup(stream.fileno()), "rb")
-    return chunks_as_they_arrive(decode_lines(own, name), batch_sentences, most)
+        yield from iter(lambda: list(itertools.islice(lines, most)), [])
+    else:
+        number = 1
+        for arrived in lines_as_they_arrive(stream.fileno(), most):
+            yield list(decode_lines(arrived, name, number))
+            number += len(arrived)
 
 
-def chunks_as_they_arrive(lines: Iterator[str], fewest: int, most: int) -> Iterator[list[str]]:
-    """Yield lists of lines as they arrive; a list ends when no more lines come for a few milliseconds.
-
-    A list has up to `fewest` lines, so that output starts soon. As long as lists fill up, each may be twice
-    as long as the last, up to `most`, because long lists sort better into batches of similar length.
-    """
-    waiting: queue.Queue[str | BaseException] = queue.Queue(most)
-    threading.Thread(target=read_ahead, args=(lines, waiting), name="input", daemon=True).start()
-    limit = fewest
-    while True:
-        found = [waiting.get()]
-        with contextlib.suppress(queue.Empty):
-            while len(found) < limit and isinstance(found[-1], str):
-                found.append(waiting.get(timeout=QUIET_SECONDS))
-        if chunk := [line for line in found if isinstance(line, str)]:
-            yield chunk
-        if isinstance(found[-1], EOFError):
-            return
-        if isinstance(found[-1], BaseException):
-            raise found[-1]
-        limit = min(2 * limit, most) if len(found) == limit else fewest
-
-
-def read_ahead(lines: Iterator[str], waiting: "queue.Queue[str | BaseException]") -> None:
-    """Put lines into a queue, followed by the error that ended them: an EOFError if all is well."""
-    try:
-        for line in lines:
-            waiting.put(line)
-        waiting.put(EOFError())
-    except Exception as error:
-        waiting.put(error)
+def lines_as_they_arrive(pipe: int, most: int) -> Iterator[list[bytes]]:
+    """Yield the lines of a pipe as soon as no more come for a few milliseconds, or `most` have arrived."""
+    beginning, block = b"", None  # of a line
+    while block != b"":
+        arrived = [beginning, block := os.read(pipe, PIPE_BYTES)]
+        lines = block.count(b"\n")
+        while block and lines < most and select.select([pipe], [], [], QUIET_SECONDS)[0]:
+            arrived.append(block := os.read(pipe, PIPE_BYTES))
+            lines += block.count(b"\n")
+        text, end, beginning = b"".join(arrived).rpartition(b"\n")
+        if text_lines := io.BytesIO(text + end + (b"" if block else beginning)).readlines():
+            yield text_lines
 
 
 def read_typed_lines() -> Iterator[str]:
@@ -80,15 +62,13 @@ def read_typed_lines() -> Iterator[str]:
     print("Type a sentence and press Enter. Ctrl-D ends.", file=sys.stderr)
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401, PLC0415  # makes input() edit lines
-    while True:
-        try:
+    with contextlib.suppress(EOFError):
+        while True:
             # The prompt must not become part of the output.
             with contextlib.redirect_stdout(sys.stdout if sys.stdout.isatty() else sys.stderr):
                 line = input("> ")
-        except EOFError:
-            print(file=sys.stderr)  # so that the shell's prompt starts on a new line
-            return
-        yield line
+            yield line
+    print(file=sys.stderr)  # so that the shell's prompt starts on a new line
 
 
 def is_file(stream: IO[bytes]) -> bool:
@@ -99,21 +79,27 @@ def is_file(stream: IO[bytes]) -> bool:
         return True
 
 
-def count_lines_left(stream: IO[bytes]) -> int:
-    """Return the number of lines left in a file, without moving its position."""
+def count_lines(stream: IO[bytes], name: str) -> int | None:
+    """Return the number of lines left in a file; None for a pipe.
+
+    Raises:
+        ValueError: if a line is not UTF-8, so that nothing is translated before.
+    """
+    if not is_file(stream):
+        return None
     position = stream.tell()
-    count = sum(1 for _ in stream)
+    count = sum(1 for _ in decode_lines(stream, name))
     stream.seek(position)
     return count
 
 
-def decode_lines(stream: IO[bytes], name: str) -> Iterator[str]:
+def decode_lines(raw_lines: Iterable[bytes], name: str, first: int = 1) -> Iterator[str]:
     r"""Yield lines without the line end, \n or \r\n, and without the byte order mark of Windows editors.
 
     Raises:
-        ValueError: if a line is not UTF-8, with its number.
+        ValueError: if a line is not UTF-8, with its number, counted from `first`.
     """
-    for number, raw in enumerate(stream, start=1):
+    for number, raw in enumerate(raw_lines, start=first):
         try:
             yield raw.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\n").removesuffix("\r")
         except UnicodeDecodeError as error:
@@ -124,64 +110,22 @@ def decode_lines(stream: IO[bytes], name: str) -> Iterator[str]:
 
 
 @contextmanager
-def open_input(path: Path | None) -> Iterator[IO[bytes]]:
+def open_text(option: str, path: Path | None) -> Iterator[IO[bytes]]:
     """Open a file, or take standard input; refuse a folder and a name without a file."""
     if path is None:
         yield sys.stdin.buffer
         return
-    check_file("--input", path, ", or leave --input out and pass the text on standard input")
+    if not path.exists() or path.is_dir():
+        fault = "is a folder" if path.is_dir() else "does not exist"
+        raise FileNotFoundError(
+            f"{option} {path} {fault}. Expected UTF-8 text, one sentence per line: check the name."
+        )
     with path.open("rb") as stream:
         yield stream
 
 
-class SecondFile:
-    """A file whose line i belongs to line i of the input: a translation, or the beginning of one.
-
-    Raises:
-        FileNotFoundError: if there is no such file, or it is a folder.
-    """
-
-    def __init__(self, option: str, path: Path) -> None:
-        check_file(option, path)
-        self._name, self._path = f"{option} {path}", path
-        self._lines = self._read()
-
-    def _read(self) -> Iterator[str]:
-        with self._path.open("rb") as stream:
-            yield from decode_lines(stream, self._name)
-
-    def check_length(self, lines: int) -> None:
-        """Raise ValueError unless the file has as many lines as the input."""
-        if (count := sum(1 for _ in self._read())) != lines:
-            raise ValueError(self._wrong("fewer" if count < lines else "more"))
-
-    def _wrong(self, found: str) -> str:
-        return f"{self._name}: expected a line for each line of the input, found {found}."
-
-    def take(self, count: int) -> list[str]:
-        """Return the next lines; raise ValueError if there are fewer."""
-        found = list(itertools.islice(self._lines, count))
-        if len(found) < count:
-            raise ValueError(self._wrong("fewer"))
-        return found
-
-    def check_end(self) -> None:
-        """Raise ValueError if the file has more lines than the input."""
-        if next(self._lines, None) is not None:
-            raise ValueError(self._wrong("more"))
-
-
-def check_file(option: str, path: Path, otherwise: str = "") -> None:
-    """Raise FileNotFoundError if there is no such file, or it is a folder."""
-    if path.is_dir() or not path.exists():
-        found = "is a folder" if path.is_dir() else "does not exist"
-        raise FileNotFoundError(
-            f"{option} {path} {found}. Expected UTF-8 text, one sentence per line: check the name{otherwise}."
-        )
-
-
 @contextmanager
-def open_output(path: Path | None, option: str = "--output") -> Iterator[IO[bytes]]:
+def open_output(option: str, path: Path | None) -> Iterator[IO[bytes]]:
     """Open a file that appears only once complete, or take standard output; refuse a folder."""
     if path is None:
         yield sys.stdout.buffer
@@ -190,22 +134,3 @@ def open_output(path: Path | None, option: str = "--output") -> Iterator[IO[byte
         raise IsADirectoryError(f"{option} {path} is a folder. Expected a file, such as {path / 'out.txt'}.")
     with atomic_path(path) as temporary, temporary.open("wb") as stream:
         yield stream
-
-
-@contextmanager
-def show_progress(source: IO[bytes], output: Path | None) -> Iterator[Callable[[int], object]]:
-    """Show a bar on standard error while a file is translated, if that is a terminal and the output is not.
-
-    Yields:
-        A function to call with the number of sentences just finished.
-    """
-    if not (sys.stderr.isatty() and is_file(source)) or (output is None and sys.stdout.isatty()):
-        yield lambda _: None
-        return
-    from tqdm import tqdm  # noqa: PLC0415  # takes time, and is rarely needed
-
-    # Long sentences come first in each chunk, so recent speed misleads; smoothing=0 shows the average.
-    with tqdm(
-        total=count_lines_left(source), desc="translate", unit=" sentences", smoothing=0, dynamic_ncols=True
-    ) as bar:
-        yield bar.update

@@ -240,7 +240,7 @@ def load(
     if candidates is not None and params.selection is None:
         params = params.model_copy(update={"selection": SELECTION})
     table = paths[0] / "candidates.npz" if candidates is None else Path(candidates)
-    words = load_words(paths, paths[0], table, params, device, processes)
+    words = load_words(paths, paths[0], table, params, device, processes=processes)
     replaces = settings.replace if replace is None else replace
     dictionary = read_dictionary(paths[0] / "dictionary.tsv") if replaces else None
     return Translator(words, *load_tokenizers(paths[0], settings), dictionary, read_facts(paths[0]))

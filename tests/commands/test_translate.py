@@ -64,8 +64,8 @@ def test_links_of_words_are_written_in_the_format_of_pharaoh(package: Path, tmp_
     plain = run(tmp_path, "\n".join(texts), *options)
     assert run(tmp_path, "\n".join(texts), *options, "--alignment", str(tmp_path / "links.txt")) == plain
     translator = convs2s.load(package, "cpu")
-    found = translator.translate_n_best(texts, prefixes=prefixes)
-    expected = [" ".join(f"{i}-{j}" for i, j in translator.align(best)) for [best] in found]
+    n_best_lists = translator.translate_n_best(texts, prefixes=prefixes)
+    expected = [" ".join(f"{i}-{j}" for i, j in translator.align(best)) for [best] in n_best_lists]
     assert (tmp_path / "links.txt").read_text(encoding="utf-8").split("\n") == [*expected, ""]
     assert expected[0] and expected[2] and not expected[1]
 
@@ -94,103 +94,75 @@ def test_repeated_model_options_add_up() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (b"ein Haus\nf\xfcr\n", "line 2: byte 1 is 0xfc, which is not UTF-8. Convert the text first, for "),
-        ("ein Haus\n".encode("utf-16"), "for example: iconv -f utf-16 -t utf-8."),  # PowerShell's > writes it
-    ],
-)
-def test_text_that_is_not_utf8_is_named_by_line(
-    package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: bytes, message: str
-) -> None:
-    """The error is one line on standard error, and the output replaces the old file only when complete."""
-    source, out = tmp_path / "in.txt", tmp_path / "out.txt"
-    source.write_bytes(text)
-    out.write_bytes(b"old\n")
-    command = ["translate", "--model", str(package), "--device", "cpu"]
-    assert main([*command, "--input", str(source), "--output", str(out)]) == 2
-    error = capsys.readouterr().err
-    assert error.startswith(f"convs2s: error: {source}, line ") and message in error
-    assert error.count("\n") == 1
-    assert out.read_bytes() == b"old\n"
-    assert sorted(tmp_path.iterdir()) == [source, out]
-
-
-@pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--model", "nowhere"], "error: --model nowhere is not a folder. Expected a model folder"),
-        (["--model", "A sentence."], "data/models/1; text to translate goes after --input"),
+        (["--model", "A sentence."], "--model A sentence. is not a folder. Expected a model folder, such as"),
         (["--model", "hf:none"], "error: expected hf:OWNER/NAME"),
-        (["--beam-size", "0"], "error: --beam-size: "),
-        (["--max-length-extra", "0"], "error: --max-length-extra: "),
-        (["--n-best", "3"], "error: expected --n-best of at most --beam-size, 2, found 3"),
+        (["--max-length-extra", "0"], "max_length_extra: "),
+        (["--n-best", "3"], "expected n_best of at most beam_size, 2, found 3"),
         (["--device", "cuda:99"], "error: device 'cuda:99' does not exist"),
         (["--output", "tests"], "error: --output tests is a folder. Expected a file, such as tests/out.txt."),
-        (["--alignment", "tests"], "error: --alignment tests is a folder. Expected a file"),
-        (["--alignment", "a", "--output", "./a"], "error: --alignment a is also --output. Expected a file"),
-        (["--alignment", "none", "--input", "none"], "error: --alignment none is also --input."),
         (["--input", "missing.txt"], "error: --input missing.txt does not exist. Expected UTF-8 text"),
         (["--score", "tests"], "error: --score tests is a folder. Expected UTF-8 text"),
         (["--threads", "0"], "error: --threads: expected 1 or more, found 0."),
-        (["--processes", "2", "--threads", "2"], "error: --threads with --processes would do nothing"),
-        (["--seed", "0"], "error: --seed without --sample would do nothing. Leave out one or the other."),
-        (["--sample", "--beam-size", "2"], "error: --beam-size with --sample would do nothing"),
-        (["--score", "README.md", "--scores"], "error: --scores with --score would do nothing"),
-        (["--score", "README.md", "--alignment", "a"], "error: --alignment with --score would do nothing"),
+        (["--seed", "0"], "error: --temperature, --top-k and --seed are for sampling. Add --sample, or"),
+        (["--score", "README.md", "--alignment", "a"], "error: --score does not translate. Leave out"),
         (["--sample", "--temperature", "0"], "error: sampling: temperature: "),
+        (
+            ["--input", "latin1.txt"],
+            "latin1.txt, line 2: byte 1 is 0xfc, which is not UTF-8. Convert the text",
+        ),
+        (["--input", "utf16.txt"], "for example: iconv -f utf-16 -t utf-8."),  # PowerShell's > writes it
+        (["--input", "short.txt", "--prefix", "latin1.txt"], "--prefix latin1.txt, line 2: byte 1 is 0xfc"),
+        (
+            ["--input", "short.txt", "--prefix", "long.txt"],
+            "long.txt has 2 lines but short.txt has 1. Expected",
+        ),
+        (
+            ["--input", "long.txt", "--score", "short.txt"],
+            "short.txt has 1 lines but long.txt has 2. Expected",
+        ),
     ],
 )
-def test_errors_are_one_line(
-    package: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
-) -> None:
-    """The exit status is 2, as for a wrong option. A later option overrides an earlier one; models add up."""
-    assert main(["translate", "--model", str(package), "--device", "cpu", *options]) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
+def test_errors_are_found_before_anything_is_translated(
+    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    options: list[str], message: str,
+) -> None:  # fmt: skip
+    """A fault at the end of a file could be hours away, and the output appears only once it is complete.
 
-
-def test_given_translations_are_scored(
-    package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Each line has log-likelihood and number of tokens; EOS alone is one token.
-
-    A file that is not as long as the input would be matched with the wrong sentences.
+    The exit status is 2, as for a wrong option. A later option overrides an earlier one; models add up.
     """
+    for translating in ("translate_n_best", "score"):
+        monkeypatch.setattr(f"convs2s.package.translator.Translator.{translating}", None)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tests").mkdir()
+    for name, text in {
+        "latin1.txt": b"ein Haus\nf\xfcr\n", "utf16.txt": "ein Haus\n".encode("utf-16"), "README.md": b"",
+        "short.txt": b"ein\n", "long.txt": b"ein\nHaus", "out.txt": b"old\n",
+    }.items():  # fmt: skip
+        (tmp_path / name).write_bytes(text)
+    command = ["translate", "--model", str(package), "--device", "cpu", "--output", "out.txt"]
+    assert main([*command, *options]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("convs2s: error: ") and message in error
+    assert (tmp_path / "out.txt").read_bytes() == b"old\n"
+    assert len(list(tmp_path.iterdir())) == 7
+
+
+def test_given_translations_are_scored(package: Path, tmp_path: Path) -> None:
+    """Each line has log-likelihood and number of tokens; EOS alone is one token."""
     (tmp_path / "given.txt").write_text("Haus\nHaus und\n\n", encoding="utf-8")
     lines = run(tmp_path, "ein Haus\n" * 3, "--model", str(package), "--score", str(tmp_path / "given.txt"))
-    rows = [line.split("\t") for line in lines]
     exact = convs2s.load(package, "cpu").score(["ein Haus"] * 3, ["Haus", "Haus und", ""])
-    assert rows == [[f"{one.log_likelihood:.4f}", str(one.tokens)] for one in exact]
-    assert rows[2][1] == "1"
-    for lines_of_input, found in (2, "more"), (4, "fewer"):
-        (tmp_path / "in.txt").write_text("ein Haus\n" * lines_of_input, encoding="utf-8")
-        files = ["--input", str(tmp_path / "in.txt"), "--score", str(tmp_path / "given.txt")]
-        assert main(["translate", "--model", str(package), "--device", "cpu", *files]) == 2
-        message = f"expected a line for each line of the input, found {found}."
-        assert message in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("broken", ["in.txt", "given.txt"])
-def test_a_fault_at_the_end_of_a_file_is_found_at_once(
-    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
-) -> None:
-    """It could be hours away, and the output appears only once it is complete."""
-    monkeypatch.setattr("convs2s.commands.translate_files.CHUNK_BATCHES", 1)
-    monkeypatch.setattr("convs2s.commands.translate.answer", lambda *_: pytest.fail("it translates"))
-    for name in ("in.txt", "given.txt"):
-        (tmp_path / name).write_bytes(b"ein Haus\n" * 4 + b"caf\xe9\n" * (name == broken))
-    command = ["translate", "--model", str(package), "--device", "cpu", "--batch-sentences", "1"]
-    given = ["--prefix", str(tmp_path / "given.txt")] * (broken == "given.txt")
-    assert main([*command, "--input", str(tmp_path / "in.txt"), *given]) == 2
+    assert lines == [f"{score.log_likelihood:.4f}\t{score.tokens}" for score in exact]
+    assert lines[2].endswith("\t1")
 
 
 def test_translations_begin_with_their_prefixes(
     package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Line i of one file belongs to line i of the other, however the input is chunked."""
-    monkeypatch.setattr("convs2s.commands.translate_files.CHUNK_BATCHES", 1)
+    monkeypatch.setattr("convs2s.commands.translate.CHUNK_BATCHES", 1)
     (tmp_path / "prefixes.txt").write_text("Haus und\n\naus\n", encoding="utf-8")
     options = ("--model", str(package), "--batch-sentences", "2")
     free = run(tmp_path, "ein Haus\n" * 3, *options)
@@ -209,7 +181,7 @@ def test_samples_depend_on_seed_and_line(
     assert len(set(whole)) > 1
     assert run(tmp_path, "ein Haus\n" * 4, *options, "--seed", "2", "--top-k", "20") != whole
     assert len(set(run(tmp_path, "ein Haus\n" * 4, *options, "--top-k", "1"))) == 1
-    monkeypatch.setattr("convs2s.commands.translate_files.CHUNK_BATCHES", 1)
+    monkeypatch.setattr("convs2s.commands.translate.CHUNK_BATCHES", 1)
     assert run(tmp_path, "ein Haus\n" * 4, *options, "--top-k", "20", "--batch-sentences", "1") == whole
     assert len(run(tmp_path, "ein Haus\n", *options, "--n-best", "3")) == 3
 
@@ -222,9 +194,9 @@ def test_options_of_the_machine_reach_the_library(
     monkeypatch.setattr("torch.set_num_threads", seen.append)
     run(tmp_path, "ein\n", "--model", str(package), "--threads", "3")
 
-    def load_in_one_process(*given: Any) -> Any:
-        seen.append(given[5])
-        return load_words(*given[:5])
+    def load_in_one_process(*arguments: Any, processes: int) -> Any:
+        seen.append(processes)
+        return load_words(*arguments)
 
     monkeypatch.setattr("convs2s.package.translator.load_words", load_in_one_process)
     run(tmp_path, "ein\n", "--model", str(package), "--processes", "2")

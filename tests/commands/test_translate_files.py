@@ -11,7 +11,7 @@ from typing import IO
 import pytest
 
 from convs2s.cli import main
-from convs2s.commands.translate_files import chunks_as_they_arrive, decode_lines
+from convs2s.commands.translate_files import decode_lines, lines_as_they_arrive
 from tests.package.small_package import FACTS
 
 SECONDS = 60
@@ -62,12 +62,17 @@ def test_a_pipe_is_answered_line_by_line(package: Path, monkeypatch: pytest.Monk
     assert not command.is_alive()
 
 
-def test_lines_that_arrive_together_are_translated_together() -> None:
-    """Chunks start at one batch, and double while more lines are waiting."""
-    lines = [str(i) for i in range(40)]
-    found = list(chunks_as_they_arrive(iter(lines), 4, 16))
-    assert [len(chunk) for chunk in found] == [4, 8, 16, 12]
-    assert [line for chunk in found for line in chunk] == lines
+@pytest.mark.parametrize("text", [b"", b"\n", b"a", b"a\rb\n\x85c\r\n", b"ab\nc\n" * 30 + b"d"])
+def test_all_lines_of_a_pipe_arrive_in_order(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However it is cut into blocks; only \n ends a line. Chunks are limited, so memory is, too."""
+    monkeypatch.setattr("convs2s.commands.translate_files.PIPE_BYTES", 7)
+    reading, writing = pipe()
+    with reading:
+        with writing:
+            writing.write(text)
+        arrived = list(lines_as_they_arrive(reading.fileno(), most=4))
+    assert [line for lines in arrived for line in lines] == io.BytesIO(text).readlines()
+    assert max(map(len, arrived), default=0) <= 4 + 7
 
 
 def test_a_byte_order_mark_is_not_text() -> None:
