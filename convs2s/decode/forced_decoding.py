@@ -53,37 +53,38 @@ def score_given(
         ValueError: if the model's scores are not numbers.
         ChildProcessError: if one of the worker processes dies.
     """
-    rows = [translator.source.encode(list(words)) for words in sources]
-    given = [translator.target.encode(list(words)) for words in targets]
-    limits = translator.model.max_source_tokens, translator.model.max_target_tokens
-    most_source, most_target = (math.inf if limit is None else limit for limit in limits)
-    pairs = enumerate(zip(rows, given, strict=True))
-    fitting = [i for i, (row, other) in pairs if len(row) <= most_source and len(other) <= most_target]
-    if long := len(rows) - len(fitting):
+    source_rows = [translator.source.encode(list(words)) for words in sources]
+    target_rows = [translator.target.encode(list(words)) for words in targets]
+    lengths = [(len(s), len(t)) for s, t in zip(source_rows, target_rows, strict=True)]
+    most_source = translator.model.max_source_tokens or math.inf
+    most_target = translator.model.max_target_tokens or math.inf
+    fitting = [i for i, (s, t) in enumerate(lengths) if s <= most_source and t <= most_target]
+    if too_long := len(lengths) - len(fitting):
         warnings.warn(
-            f"{inflect(long, 'sentence pair')} longer than the model's position table: not scored (nan). "
+            f"{inflect(too_long, 'sentence pair')} longer than the model's position table: not scored (nan). "
             "Split them into sentences.",
             stacklevel=2,
         )
-    totals = [math.nan] * len(rows)
-    lengths = [len(rows[i]) + len(given[i]) for i in fitting]
-    several = list(batches(lengths, translator.params.batch_sentences))
+    totals = [math.nan] * len(lengths)
+    pair_batches = [
+        [fitting[place] for place in batch]
+        for batch in batches([sum(lengths[i]) for i in fitting], translator.params.batch_sentences)
+    ]
 
     def score_batch(batch: Sequence[int]) -> list[float]:
-        chosen, device = [fitting[place] for place in batch], translator.device
-        source, target = pad([rows[i] for i in chosen]), pad([given[i] for i in chosen])
-        found = log_likelihoods(translator.model, source.to(device), target.to(device))
-        return [float(total) for total in found]
+        source, target = pad([source_rows[i] for i in batch]), pad([target_rows[i] for i in batch])
+        device = translator.device
+        return log_likelihoods(translator.model, source.to(device), target.to(device)).tolist()
 
-    for done, found in run_in_processes(score_batch, several, translator.processes):
-        for place, total in zip(several[done], found, strict=True):
-            totals[fitting[place]] = total
+    for number, batch_totals in run_in_processes(score_batch, pair_batches, translator.processes):
+        for i, total in zip(pair_batches[number], batch_totals, strict=True):
+            totals[i] = total
         if on_done is not None:
-            on_done(len(found))
+            on_done(len(batch_totals))
     alpha = translator.params.alpha
     return [
-        GivenScore(total, len(tokens), total / len(tokens) ** alpha)
-        for total, tokens in zip(totals, given, strict=True)
+        GivenScore(total, tokens, total / tokens**alpha)
+        for total, (_, tokens) in zip(totals, lengths, strict=True)
     ]
 
 
@@ -104,11 +105,11 @@ def log_likelihoods(
     memory, state = model.encode(source), model.start(len(source))
     newest = torch.full_like(target[:, 0], EOS)
     totals = torch.zeros(len(target), device=target.device)
-    for given in target.unbind(dim=1):
+    for tokens in target.unbind(dim=1):
         scores, _, state = model.step(newest, memory, state)
         logits = all_logits(scores)
-        gains = logits.gather(1, given[:, None]).squeeze(1) - log_normalizer(logits)
-        totals += gains.masked_fill(given == PAD, 0.0)
-        newest = given
+        gains = logits.gather(1, tokens[:, None]).squeeze(1) - log_normalizer(logits)
+        totals += gains.masked_fill(tokens == PAD, 0.0)
+        newest = tokens
     check_numbers(totals.cpu().numpy()[:, None], np.arange(len(target)), target.shape[1] - 1)
     return totals

@@ -8,11 +8,10 @@ is translated in parts: a search ranks the hypotheses of each part separately, a
 of each part; here whole sentences are ranked, joined from parts of equal rank, with one EOS.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from convs2s.base.files import read_lines
+from convs2s.base.files import read_json
 from convs2s.config.translate import TranslateParams, TranslateSection
 from convs2s.decode.translations import Hypothesis
 
@@ -28,7 +27,7 @@ def final_score(hypothesis: Hypothesis, alpha: float) -> float:
 
 def best_hypothesis(hypotheses: Sequence[Hypothesis], alpha: float) -> Hypothesis:
     """Return the hypothesis that alpha ranks first; on a tie, the shorter one, which was finished first."""
-    return min(hypotheses, key=lambda found: (-final_score(found, alpha), len(found.tokens)))
+    return min(hypotheses, key=lambda hypothesis: (-final_score(hypothesis, alpha), len(hypothesis.tokens)))
 
 
 def best_alpha(scores: Mapping[float, float]) -> float:
@@ -42,16 +41,8 @@ def with_alpha(params: TranslateSection, alpha: float) -> TranslateParams:
 
 
 def read_alpha(path: Path) -> float:
-    """Return the alpha in alpha.json, from the stage tune: that of params.yaml, or the best one.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if it has no alpha.
-    """
-    text = "\n".join(read_lines(path))
-    try:
-        return float(json.loads(text)["alpha"])
-    except (ValueError, KeyError, TypeError):
-        raise ValueError(
-            f"{path}: expected the alpha from the stage tune, found {text!r}. Run: dvc repro"
-        ) from None
+    """Return the alpha in alpha.json, from the stage tune: that of params.yaml, or the best one."""
+    content = read_json(path)
+    if not isinstance(content.get("alpha"), int | float):
+        raise ValueError(f"{path}: expected the alpha from the stage tune, found {content}. Run: dvc repro")
+    return float(content["alpha"])

@@ -6,6 +6,7 @@ from pathlib import Path
 import torch
 from tqdm import tqdm
 
+from convs2s.base.files import SIDES
 from convs2s.base.messages import inflect
 from convs2s.config.translate import TranslateParams
 from convs2s.decode.ensemble import Ensemble
@@ -15,7 +16,6 @@ from convs2s.decode.translations import Hypothesis
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.ids.candidates import read_candidates
 from convs2s.ids.selection import VocabularySelection
-from convs2s.ids.vocabulary import PAD
 from convs2s.model.precision import Wanted, choose_precision
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import load_model
@@ -48,14 +48,14 @@ def load_words(
         ValueError: if a file is damaged, the device does not exist or cannot be shared by that many
             processes, or a model or the candidates do not fit the vocabulary.
     """
-    found, selection = find_device(device), None
+    where, selection = find_device(device), None
     source, target = Codec.load(vocabulary, "source"), Codec.load(vocabulary, "target")
-    members = [load_member(folder, vocabulary, (source, target), params, found) for folder in models]
+    members = [load_member(folder, vocabulary, (source, target), params, where) for folder in models]
     model = members[0] if len(members) == 1 else Ensemble(members)
     if limits := params.selection:
         size = len(target.vocabulary)
         selection = VocabularySelection(read_candidates(candidates), limits.common, limits.candidates, size)
-    return WordTranslator(model, source, target, params, found, selection, processes)
+    return WordTranslator(model, source, target, params, where, selection, processes)
 
 
 def load_member(
@@ -64,18 +64,13 @@ def load_member(
     """Load one model and check that it was trained with vocabularies of these sizes."""
     seq2seq = load_model(folder, device)
     sizes = seq2seq.source_embedding.words.num_embeddings, seq2seq.target_embedding.words.num_embeddings
-    for side, size, codec in zip(("source", "target"), sizes, codecs, strict=True):
+    for side, size, codec in zip(SIDES, sizes, codecs, strict=True):
         if size != len(codec.vocabulary):
             raise ValueError(
                 f"{folder} was trained with {size:,} {side} vocabulary entries but {vocabulary / side}.tsv "
                 f"has {len(codec.vocabulary):,} (including 3 special ones). Expected the vocabulary it was "
                 "trained with: run `dvc repro`, or fetch the whole folder again."
             )
-    if seq2seq.padding_id != PAD:
-        raise ValueError(
-            f"{folder}: expected the padding id {PAD} of its vocabulary, found {seq2seq.padding_id}. Was "
-            "model.json edited? Fetch the whole folder again."
-        )
     return choose_model(seq2seq, params.precision, device)
 
 
@@ -109,11 +104,8 @@ def find_device(name: str | None) -> torch.device:
         device = torch.device(name)
     except RuntimeError:
         raise ValueError(f"device {name!r} is unknown; expected cpu, cuda, or cuda:NUMBER.") from None
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise ValueError(
-            f"device {name!r} does not exist: PyTorch sees "
-            f"{inflect(torch.cuda.device_count(), 'GPU')}. Expected one that exists, or cpu."
-        )
+    if device.type == "cuda" and (device.index or 0) >= (count := torch.cuda.device_count()):
+        raise ValueError(f"device {name!r} does not exist: PyTorch sees {inflect(count, 'GPU')}. Use cpu?")
     return device
 
 

@@ -20,19 +20,10 @@ SHARED: list[Any] = []
 
 
 def check_processes(processes: int, device: torch.device) -> None:
-    """Check that this many processes can share what this one has loaded.
-
-    Raises:
-        ValueError: if there are fewer than 1, the device is not a CPU, or the system cannot fork.
-    """
-    if processes < 1:
-        raise ValueError(f"processes: expected 1 or more, found {processes}.")
-    if processes > 1 and device.type != "cpu":
-        raise ValueError(
-            f"processes: expected 1 on {device}, as only a CPU can be shared; found {processes}."
-        )
-    if processes > 1 and "fork" not in multiprocessing.get_all_start_methods():
-        raise ValueError(f"processes: expected 1, as this system cannot fork; found {processes}.")
+    """Raise ValueError unless this many processes can share what this one has loaded."""
+    if processes < 1 or (processes > 1 and device.type != "cpu"):
+        expected = "1 or more" if device.type == "cpu" else f"1 on {device}, as only a CPU can be shared"
+        raise ValueError(f"processes: expected {expected}, found {processes}.")
 
 
 def run_in_processes(

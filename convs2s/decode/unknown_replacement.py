@@ -54,11 +54,9 @@ def replace_unknowns(
     replaced, records = list(words), []
     for unknown in unknowns:
         source_word = source[unknown.source]
-        known = dictionary.get(source_word)
-        text = source_word if known is None else known
-        replaced[unknown.word] = text
-        how: Literal["dictionary", "copy"] = "copy" if known is None else "dictionary"
-        records.append(Replacement(unknown.word, source_word, text, how, unknown.past_end))
+        how: Literal["dictionary", "copy"] = "dictionary" if source_word in dictionary else "copy"
+        replaced[unknown.word] = dictionary.get(source_word, source_word)
+        records.append(Replacement(unknown.word, source_word, replaced[unknown.word], how, unknown.past_end))
     return replaced, records
 
 

@@ -4,7 +4,7 @@ import itertools
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -22,6 +22,22 @@ from convs2s.ids.selection import VocabularySelection
 from convs2s.ids.vocabulary import EOS, UNK
 from convs2s.model.precision import Choice, choose_precision
 from convs2s.text.vocabulary.codec import Codec
+
+
+@dataclass(frozen=True)
+class Row:
+    """A sentence to search, or a part of one that is longer than the position table.
+
+    Attributes:
+        ids: of its source tokens, EOS last.
+        prefix: target ids that its hypotheses begin with.
+        sentence, part: its numbers, from 0.
+    """
+
+    ids: list[int]
+    prefix: Sequence[int]
+    sentence: int
+    part: int
 
 
 class WordTranslator:
@@ -88,92 +104,86 @@ class WordTranslator:
             ChildProcessError: if one of the worker processes dies.
         """
         texts = [list(words) for words in sentences]
-        parts = [self.rows(words) for words in texts]
-        numbers = [(i, part) for i, rows in enumerate(parts) for part in range(len(rows))]
-        done = on_done or (lambda _: None)
-        done(sum(not rows for rows in parts))
-        results = self.search(
-            [row for rows in parts for row in rows],
-            keep_attention,
-            []
-            if prefixes is None
-            else [self._prefix(prefixes[i]) if not part else [] for i, part in numbers],
-            None
-            if sampling is None
-            else lambda search, batch: sampling.sampler(search, [numbers[i] for i in batch]),
-            lambda batch: done(sum(numbers[i][1] == 0 for i in batch)),
-        )
-        found = iter(results)
+        texts_prefixes: Sequence[Sequence[str]] = [[]] * len(texts) if prefixes is None else prefixes
+        rows_of_texts = [
+            self.rows(words, self._encode_prefix(prefix), number)
+            for number, (words, prefix) in enumerate(zip(texts, texts_prefixes, strict=True))
+        ]
+        if on_done is not None:
+            on_done(sum(not rows for rows in rows_of_texts))
+        rows = list(itertools.chain.from_iterable(rows_of_texts))
+        results = iter(self.search(rows, keep_attention, sampling, on_done))
         return [
-            self._assemble(words, rows, list(itertools.islice(found, len(rows))), keep_attention)
-            for words, rows in zip(texts, parts, strict=True)
+            self._assemble(words, rows, list(itertools.islice(results, len(rows))), keep_attention)
+            for words, rows in zip(texts, rows_of_texts, strict=True)
         ]
 
-    def rows(self, words: list[str]) -> list[list[int]]:
-        """Return the source ids to search, EOS last; several rows for a long sentence, none for no words."""
+    def rows(self, words: list[str], prefix: Sequence[int] = (), sentence: int = 0) -> list[Row]:
+        """Return what to search for a sentence: several rows for a long one, none for one without words."""
         ids, limit = self.source.encode(words)[:-1], self.model.max_source_tokens
         parts = [range(len(ids))] if ids else []
         if limit is not None and len(ids) > limit - 1:
             self._warn(len(ids), limit)
             parts = cut(words, self.source.word_of_piece(words), limit - 1)
-        return [[*ids[part.start : part.stop], EOS] for part in parts]
+        return [
+            Row([*ids[part.start : part.stop], EOS], () if number else prefix, sentence, number)
+            for number, part in enumerate(parts)
+        ]
 
     def search(
         self,
-        rows: Sequence[list[int]],
+        rows: Sequence[Row],
         keep_attention: bool,
-        prefixes: Sequence[list[int]] = (),
-        sampler: Callable[[BeamSearch, Sequence[int]], Sampler] | None = None,
-        on_batch: Callable[[Sequence[int]], object] = lambda _: None,
+        sampling: Sampling | None = None,
+        on_done: Callable[[int], object] | None = None,
     ) -> list[list[SearchResult]]:
-        """Return the n_best hypotheses of each row of source ids, in order.
-
-        Args:
-            rows: source ids.
-            keep_attention: return each hypothesis's attention.
-            prefixes: target tokens that each row's hypotheses begin with; empty: no row has a prefix.
-            sampler: returns the sampler for the rows of a batch; None to search.
-            on_batch: called with the rows of each finished batch.
-        """
-        p = self.params
-        beam_search = BeamSearch(p.beam_size, p.alpha, p.min_length, p.n_best, p.legacy_eos, keep_attention)
+        """Return the n_best hypotheses of each row, in order; arguments as in `translate`."""
+        params = self.params
+        beam_search = BeamSearch(
+            beam_size=params.beam_size,
+            alpha=params.alpha,
+            min_length=params.min_length,
+            n_best=params.n_best,
+            legacy_eos=params.legacy_eos,
+            keep_attention=keep_attention,
+        )
         results: list[list[SearchResult]] = [[] for _ in rows]
-        several = list(batches([len(row) for row in rows], p.batch_sentences))
+        row_batches = list(batches([len(row.ids) for row in rows], params.batch_sentences))
 
         def search_batch(batch: Sequence[int]) -> list[list[SearchResult]]:
-            searcher = beam_search if sampler is None else sampler(beam_search, batch)
-            given = [prefixes[i] for i in batch] if prefixes else []
-            return self._search_batch(searcher, [rows[i] for i in batch], given)
+            batch_rows = [rows[i] for i in batch]
+            if sampling is None:
+                return self._search_batch(beam_search, batch_rows)
+            sampler = sampling.sampler(beam_search, [(row.sentence, row.part) for row in batch_rows])
+            return self._search_batch(sampler, batch_rows)
 
-        if self.processes > 1 and len(several) > 1:
-            self._search_batch(beam_search, [rows[several[-1][-1]]], [])  # sets up what processes then share
-        for done, hypotheses in run_in_processes(search_batch, several, self.processes):
-            for number, ranked in zip(several[done], hypotheses, strict=True):
-                results[number] = ranked
-            on_batch(several[done])
+        if self.processes > 1 and len(row_batches) > 1:
+            self._search_batch(beam_search, [rows[row_batches[-1][-1]]])  # sets up what processes then share
+        for number, hypotheses in run_in_processes(search_batch, row_batches, self.processes):
+            for i, ranked in zip(row_batches[number], hypotheses, strict=True):
+                results[i] = ranked
+            if on_done is not None:
+                on_done(sum(rows[i].part == 0 for i in row_batches[number]))
         return results
 
-    def _search_batch(
-        self, search: BeamSearch | Sampler, rows: Sequence[list[int]], prefixes: Sequence[list[int]]
-    ) -> list[list[SearchResult]]:
-        source, lengths = pad(rows).to(self.device), [len(row) - 1 for row in rows]
+    def _search_batch(self, search: BeamSearch | Sampler, rows: Sequence[Row]) -> list[list[SearchResult]]:
+        source, lengths = pad([row.ids for row in rows]).to(self.device), [len(row.ids) - 1 for row in rows]
         if self.params.max_length_of == "batch":
             lengths = [max(lengths)] * len(rows)
-        limits = [self._longest(length) for length in lengths]
-        if prefixes:
-            limits = [max(limit, len(prefix)) for limit, prefix in zip(limits, prefixes, strict=True)]
+        limits = [max(self._longest(n), len(row.prefix)) for n, row in zip(lengths, rows, strict=True)]
+        prefixes = [row.prefix for row in rows]
         if self.selection is None:
             return search.search(self.model, source, limits, prefixes)
-        needed = np.array([id_ for prefix in prefixes for id_ in prefix], dtype=np.int64)
+        needed = np.array(list(itertools.chain.from_iterable(prefixes)), dtype=np.int64)
         selected = self.selection.tokens(source.cpu().numpy(), needed)
         model = self.model.restrict(torch.from_numpy(selected).to(self.device))
         places = [np.searchsorted(selected, prefix).tolist() for prefix in prefixes]
         return [
-            [replace(found, tokens=selected[found.tokens].tolist()) for found in ranked]
+            [replace(hypothesis, tokens=selected[hypothesis.tokens].tolist()) for hypothesis in ranked]
             for ranked in search.search(model, source, limits, places)
         ]
 
-    def _prefix(self, words: Sequence[str]) -> list[int]:
+    def _encode_prefix(self, words: Sequence[str]) -> list[int]:
         """Return the ids of the words that a translation begins with."""
         ids, positions = self.target.encode(list(words))[:-1], self.model.max_target_tokens
         if positions is not None and len(ids) > positions - 1:
@@ -193,22 +203,22 @@ class WordTranslator:
     def _assemble(
         self,
         words: list[str],
-        rows: Sequence[list[int]],
-        found: Sequence[list[SearchResult]],
+        rows: Sequence[Row],
+        n_best_lists: Sequence[list[SearchResult]],
         keep_attention: bool,
     ) -> list[Hypothesis]:
         """Join the hypotheses of a sentence's parts by rank: best with best, and so on."""
-        if not found:
+        if not rows:
             nothing = Attention(np.zeros((0, 0), dtype=np.float32), [], [])
             return [Hypothesis([], [], 0.0, 0.0, [], [], nothing if keep_attention else None)]
         pieces = iter(self.source.word_of_piece(words))
-        owners = [list(itertools.islice(pieces, len(row) - 1)) for row in rows]
+        owners = [list(itertools.islice(pieces, len(row.ids) - 1)) for row in rows]
         joined = [
-            self._join([ranked[min(rank, len(ranked) - 1)] for ranked in found], owners)
-            for rank in range(max(map(len, found)))
+            self._join([ranked[min(rank, len(ranked) - 1)] for ranked in n_best_lists], owners)
+            for rank in range(max(map(len, n_best_lists)))
         ]
         if keep_attention:
-            blocks = [ranked[0].attention for ranked in found if ranked[0].attention is not None]
+            blocks = [ranked[0].attention for ranked in n_best_lists if ranked[0].attention is not None]
             labels = [*self.source.pieces(words), self.source.vocabulary.entry(EOS)]
             attention = Attention(block_diagonal(blocks), labels, joined[0].tokens)
             joined[0] = replace(joined[0], attention=attention)

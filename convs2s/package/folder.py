@@ -120,11 +120,7 @@ def read_settings(folder: Path) -> Settings:
 
 
 def load_tokenizers(folder: Path, settings: Settings) -> tuple[Tokenizer, Tokenizer]:
-    """Return the tokenizers of source and target, with their truecasers if the settings use truecasing.
-
-    Raises:
-        FileNotFoundError, ValueError: as `load_tokenizer`.
-    """
+    """Return the tokenizers of source and target, with their truecasers if the settings use truecasing."""
     source, target = settings.languages
     return (
         load_tokenizer(source, settings.tokenize, folder / TRUECASER),

@@ -63,7 +63,7 @@ class LayerReader(WordTranslator):
         if not rows:
             raise ValueError("expected a sentence, found a text without words.")
         best = [ranked[0].tokens for ranked in self.search(rows, keep_attention=False)]
-        blocks = [self._of_part(source, target) for source, target in zip(rows, best, strict=True)]
+        blocks = [self._of_part(row.ids, target) for row, target in zip(rows, best, strict=True)]
         tokens = [token for target in best for token in target[:-1]]
         entry = self.target.vocabulary.entry
         return LayerAttention(

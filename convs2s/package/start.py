@@ -50,7 +50,7 @@ def list_models(folder: Path) -> list[Path]:
 
 def list_texts(path: Path) -> list[Path]:
     """Return a file, or the files in a folder, in order of their names."""
-    return [path] if path.is_file() else sorted(one for one in path.glob("[!.]*") if one.is_file())
+    return [path] if path.is_file() else sorted(file for file in path.glob("[!.]*") if file.is_file())
 
 
 def check_folder(key: str, folder: Path) -> None:

@@ -94,8 +94,8 @@ class Translator:
         A translation has no line ends. Pass many texts at a time: they are sorted by length and translated in
         batches. Arguments and errors are those of `translate_n_best`.
         """
-        found = self.translate_n_best(texts, prefixes=prefixes, sampling=sampling)
-        best = [ranked[0].text for ranked in found]
+        n_best_lists = self.translate_n_best(texts, prefixes=prefixes, sampling=sampling)
+        best = [translations[0].text for translations in n_best_lists]
         return best[0] if isinstance(texts, str) else best
 
     def translate_n_best(
@@ -121,15 +121,16 @@ class Translator:
                 table, or the model's scores are not numbers.
         """
         sources = [self.source.tokenize(text) for text in list_texts(texts)]
-        given = None if prefixes is None else [self.target.tokenize(text) for text in list_texts(prefixes)]
-        if given is not None:
-            check_number(sources, given, "prefixes")
-        found = self.words.translate(
-            sources, keep_attention, prefixes=given, sampling=sampling, on_done=on_done
+        prefix_words: list[list[str]] = [[]] * len(sources)
+        if prefixes is not None:
+            prefix_words = [self.target.tokenize(prefix) for prefix in list_texts(prefixes)]
+        check_number(sources, prefix_words, "prefixes")
+        n_best_lists = self.words.translate(
+            sources, keep_attention, prefixes=prefix_words, sampling=sampling, on_done=on_done
         )
         return [
             [self._finish(source, hypothesis, prefix) for hypothesis in hypotheses]
-            for source, hypotheses, prefix in zip(sources, found, given or [[]] * len(sources), strict=True)
+            for source, hypotheses, prefix in zip(sources, n_best_lists, prefix_words, strict=True)
         ]
 
     def score(
@@ -185,18 +186,18 @@ def list_texts(texts: str | Sequence[str]) -> list[str]:
     Raises:
         TypeError: if one of them is not a string.
     """
-    several = [texts] if isinstance(texts, str) or not isinstance(texts, Iterable) else list(texts)
-    for text in several:
+    rows = [texts] if isinstance(texts, str) or not isinstance(texts, Iterable) else list(texts)
+    for text in rows:
         if not isinstance(text, str):
             raise TypeError(f"expected a text or a list of texts, found {text!r}.")
-    return [text.encode("utf-8", "replace").decode("utf-8") for text in several]
+    return [text.encode("utf-8", "replace").decode("utf-8") for text in rows]
 
 
-def check_number(sources: Sequence[object], given: Sequence[object], nouns: str) -> None:
-    """Raise ValueError unless as many translations or prefixes are given as texts."""
-    if len(sources) != len(given):
+def check_number(sources: Sequence[object], paired: Sequence[object], nouns: str) -> None:
+    """Raise ValueError unless there are as many translations or prefixes as texts."""
+    if len(sources) != len(paired):
         raise ValueError(
-            f"expected as many {nouns} as texts, found {inflect(len(sources), 'text')} but {len(given):,}."
+            f"expected as many {nouns} as texts, found {inflect(len(sources), 'text')} but {len(paired):,}."
         )
 
 

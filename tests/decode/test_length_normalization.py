@@ -1,6 +1,5 @@
 """Reranking one search's hypotheses equals another search with that alpha; alpha.json keeps the choice."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -87,10 +86,9 @@ def test_the_alpha_of_a_file_replaces_that_of_params_yaml(tmp_path: Path) -> Non
     assert found == TRANSLATE.model_copy(update={"alpha": 0.7})
 
 
-@pytest.mark.parametrize("content", ["{}\n", "[]\n", '{"alpha": "tuned"}\n', "{\n"])
+@pytest.mark.parametrize("content", ["{}", '{"alpha": "tuned"}'])
 def test_a_file_without_alpha_is_named(tmp_path: Path, content: str) -> None:
-    """It is damaged."""
-    path = tmp_path / "alpha.json"
-    path.write_text(content, encoding="utf-8")
-    with pytest.raises(ValueError, match=rf"^{re.escape(str(path))}: expected the alpha from the stage tune"):
-        read_alpha(path)
+    """Somebody has edited it; what is not JSON is `read_json`'s to name."""
+    (tmp_path / "alpha.json").write_text(content, encoding="utf-8")
+    with pytest.raises(ValueError, match=r"alpha\.json: expected the alpha from the stage tune, found {"):
+        read_alpha(tmp_path / "alpha.json")
