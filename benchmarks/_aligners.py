@@ -44,17 +44,16 @@ ALIGNERS = {name: partial(align_text, name) for name in BACKENDS} | {"systran-al
 
 def available() -> list[str]:
     """Return the aligners installed on this machine."""
-    missing = set()
-    if importlib.util.find_spec("systran_align") is None:
-        missing.add("systran-align")
-    if not (shutil.which("fast_align") and shutil.which("atools")):
-        missing.add("fast_align")
-    return [name for name in ALIGNERS if name not in missing]
+    installed = {
+        "systran-align": importlib.util.find_spec("systran_align") is not None,
+        "fast_align": bool(shutil.which("fast_align") and shutil.which("atools")),
+    }
+    return [name for name in ALIGNERS if installed.get(name, True)]
 
 
 def main() -> None:
     """Align with the aligner of this name; write its links to --out."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks._aligners")
+    parser = argparse.ArgumentParser()
     parser.add_argument("name", choices=ALIGNERS)
     for option in ("--source", "--target", "--out"):
         parser.add_argument(option, type=Path, required=True)

@@ -31,25 +31,22 @@ def alignment_error_rate(hypotheses: Iterable[Pair], references: Iterable[Pair])
     """Return 1 - 2 |A and S| / (|A| + |S|) over all pairs (Och and Ney, 2003), for links S that are all sure.
 
     Args:
-        hypotheses: for each pair, the links A that were found, as (source, target) positions.
+        hypotheses: for each pair, the links A of an aligner, as (source, target) positions.
         references: for each pair, the true links S.
-
-    Raises:
-        ValueError: if the two differ in their number of pairs.
     """
     common, total = 0, 0
-    for found, true in zip(hypotheses, references, strict=True):
-        common += len(set(found) & set(true))
-        total += len(set(found)) + len(set(true))
+    for hypothesis, reference in zip(hypotheses, references, strict=True):
+        common += len(set(hypothesis) & set(reference))
+        total += len(set(hypothesis)) + len(set(reference))
     return 1.0 - 2.0 * common / total if total else 0.0
 
 
 def measure(name: str, arguments: argparse.Namespace, out: Path) -> dict[str, float]:
     """Run one aligner in its own process; return its wall and CPU seconds and peak memory in MB."""
     options = {name: getattr(arguments, name) for name in ("source", "target", "iterations")} | {"out": out}
-    given = [f"--{option}={value}" for option, value in options.items()]
+    flags = [f"--{option}={value}" for option, value in options.items()]
     begin = time.perf_counter()
-    process = subprocess.Popen([sys.executable, "-m", "benchmarks._aligners", name, *given])
+    process = subprocess.Popen([sys.executable, "-m", "benchmarks._aligners", name, *flags])
     _, status, usage = os.wait4(process.pid, 0)  # includes the usage of its children
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
@@ -66,11 +63,11 @@ def read_links(path: Path) -> Iterator[Pair]:
     return map(parse_links, read_lines(path))
 
 
-def equal_entries(one: dict[str, str], other: dict[str, str], source: Path) -> float:
+def equal_entries(entries: dict[str, str], wanted: dict[str, str], source: Path) -> float:
     """Return the share of words, weighted by frequency, that have the same entry in both dictionaries."""
     frequency = Counter(word for line in read_lines(source) for word in line.split())
-    linked = one.keys() | other.keys()
-    equal = sum(frequency[word] for word in linked if one.get(word) == other.get(word))
+    linked = entries.keys() | wanted.keys()
+    equal = sum(frequency[word] for word in linked if entries.get(word) == wanted.get(word))
     return equal / sum(frequency[word] for word in linked)
 
 
@@ -91,20 +88,15 @@ def compare(name: str, arguments: argparse.Namespace, folder: Path) -> dict[str,
     return row
 
 
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Return the options of the command line."""
+def main(options: Sequence[str] | None = None) -> None:
+    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--source", type=Path, required=True)
     parser.add_argument("--target", type=Path, required=True)
     parser.add_argument("--gold", type=Path, help="true links")
     parser.add_argument("--iterations", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=5)
-    return parser.parse_args(arguments)
-
-
-def main(options: Sequence[str] | None = None) -> None:
-    """Print the table."""
-    arguments = parse(options)
+    arguments = parser.parse_args(options)
     with TemporaryDirectory() as name:
         folder = Path(name)
         for aligner in ("builtin", "exact"):

@@ -9,8 +9,7 @@ from convs2s.base.files import read_lines
 TRAIN = Path(__file__).resolve().parent.parent / "data" / "tatoeba-en-de" / "train.tsv.xz"
 MEAN_SENTENCES = 3.2
 NAMES = 10**7
-EXPONENT = 1.2
-"""The frequency of the names is proportional to 1 / rank^EXPONENT."""
+EXPONENT = 1.2  # the frequency of the names is proportional to 1 / rank^EXPONENT
 SYLLABLES = [consonant + vowel for consonant in "bdfghjklmnprstvwz" for vowel in "aeiou"]
 
 

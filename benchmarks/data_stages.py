@@ -1,22 +1,19 @@
 """Time, memory and disk of the data stages by number of pairs, extrapolated to the paper's 36 million.
 
-    python -m benchmarks.data_stages --pairs 100000 200000 400000 [--results FILE]
+    python -m benchmarks.data_stages --pairs 100000 200000 400000 [--json FILE]
 
 Pairs have the lengths and the Zipf-distributed vocabulary of WMT. Each stage runs as in dvc.yaml, with the
 parameters of params.yaml, 40,000 vocabulary entries and alignment, in its own folder, which is deleted at
 the end. Memory is the total over all processes of the stage (PSS: shared pages count once), disk that of the
-folder; both are sampled, and Linux only. With --results, sizes can be measured one by one: the second table
+folder; both are sampled, and Linux only. With --json, sizes can be measured one by one: the second table
 has all that are in the file.
 
 Extrapolated values are the larger of a power law, whose exponent is shown, and of a straight line. The error
 is that of the largest measured size if it is extrapolated from the others in the same way.
 """
 
-import argparse
 import contextlib
 import os
-import re
-import signal
 import subprocess
 import sys
 import tempfile
@@ -27,10 +24,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import psutil
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from benchmarks.corpus import sample
+from benchmarks.machine import children_cpu_seconds, machine, make_parser, print_table, write_report
 from convs2s.base.files import read_json, write_folder, write_json
 from convs2s.config.load import load_params
 from convs2s.config.section import NOTHING
@@ -76,27 +74,35 @@ class Cost:
     """Peak of what it adds to the folder, in MiB."""
 
 
-def main(options: Sequence[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print a row for every stage and corpus size, then what larger corpora would take."""
-    arguments = parse(options)
-    results = arguments.results
-    rows = read_json(results)["rows"] if results and results.exists() else []
-    print("| stage | pairs | seconds | CPU seconds | memory, MiB | disk, MiB |")
-    print("|---|---:|---:|---:|---:|---:|")
-    for pairs in arguments.pairs:
-        with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
-            for stage, cost in measure_all(Path(folder), pairs, arguments.params, arguments.last):
-                rows.append({"stage": stage, "pairs": pairs, **asdict(cost)})
-                print(f"| {stage} | {pairs:,} |", *(f"{value:,.1f} |" for value in astuple(cost)), flush=True)
-                if results:
-                    write_json(results, {"rows": rows})
-    print(f"\n| stage | quantity | exponent | at {PAPER_PAIRS:,} pairs | error |\n|---|---|---:|---:|---:|")
+    parser = make_parser(__doc__)
+    sizes = [100_000, 200_000, 400_000]
+    parser.add_argument("--pairs", type=int, nargs="*", default=sizes, help="sizes of corpora")
+    parser.add_argument("--last", choices=STAGES, default="candidates", help="stop after this stage")
+    parser.add_argument("--params", type=Path, default=ROOT / "params.yaml", help="parameters of the stages")
+    parser.add_argument("--folder", type=Path, help="working folder; default: the system's temporary folder")
+    options = parser.parse_args(arguments)
+    rows = read_json(options.json)["results"] if options.json and options.json.exists() else []
+
+    def measurements() -> Iterator[list[object]]:
+        for pairs in options.pairs:
+            with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+                for stage, cost in measure_all(Path(folder), pairs, options.params, options.last):
+                    rows.append({"stage": stage, "pairs": pairs, **asdict(cost)})
+                    write_report(options.json, {"machine": machine()}, rows)
+                    yield [stage, f"{pairs:,}", *astuple(cost)]
+
+    print_table(("stage", "pairs", "seconds", "CPU seconds", "memory, MiB", "disk, MiB"), measurements())
     table = pd.DataFrame(rows).groupby(["stage", "pairs"], sort=False).median().reset_index("pairs")
+    estimates = []
     for stage in STAGES:
-        found = table.loc[[stage]].sort_values("pairs") if stage in table.index else table[:0]
-        for quantity in list(Cost.__annotations__) if len(found) > 2 else []:
-            exponent, value, error = extrapolate(found["pairs"].to_numpy(), found[quantity].to_numpy())
-            print(f"| {stage} | {quantity} | {exponent:.2f} | {value:,.0f} | {error:+.0%} |")
+        costs = table.loc[[stage]].sort_values("pairs") if stage in table.index else table[:0]
+        for quantity in list(Cost.__annotations__) if len(costs) > 2 else []:
+            exponent, value, error = extrapolate(costs["pairs"].to_numpy(), costs[quantity].to_numpy())
+            estimates.append((stage, quantity, exponent, value, f"{error:+.0%}"))
+    print()
+    print_table(("stage", "quantity", "exponent", f"at {PAPER_PAIRS:,} pairs", "error"), estimates)
 
 
 def extrapolate(pairs: NDArray[np.int64], values: NDArray[np.float64]) -> tuple[float, float, float]:
@@ -116,22 +122,6 @@ def extrapolate(pairs: NDArray[np.int64], values: NDArray[np.float64]) -> tuple[
 
     exponent, value = predict(len(pairs), PAPER_PAIRS)
     return exponent, value, predict(len(pairs) - 1, pairs[-1])[1] / values[-1] - 1
-
-
-def parse(options: Sequence[str] | None) -> argparse.Namespace:
-    """Return the command line's options."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    sizes = [100_000, 200_000, 400_000]
-    parser.add_argument("--pairs", type=int, nargs="*", default=sizes, help="sizes of corpora")
-    parser.add_argument("--last", choices=STAGES, default="candidates", help="stop after this stage")
-    parser.add_argument("--params", type=Path, default=ROOT / "params.yaml", help="parameters of the stages")
-    parser.add_argument("--folder", type=Path, help="working folder; default: the system's temporary folder")
-    parser.add_argument(
-        "--results", type=Path, metavar="FILE", help="JSON file that measurements are added to"
-    )
-    return parser.parse_args(options)
 
 
 def measure_all(folder: Path, pairs: int, params: Path, last: str) -> Iterator[tuple[str, Cost]]:
@@ -157,40 +147,19 @@ def measure(command: list[str], folder: Path) -> Cost:
     """Run a command in a folder; return its cost.
 
     Raises:
-        subprocess.CalledProcessError: if it fails, after showing its stderr.
+        subprocess.CalledProcessError: if it fails.
     """
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    with tempfile.TemporaryFile() as errors:
-        # Its own session identifies the processes that belong to it.
-        process = subprocess.Popen(
-            command, cwd=folder, env=environment, stderr=errors, start_new_session=True
-        )
-        try:
-            status, cost = watch(process.pid, folder)
-        except BaseException:
-            # Ctrl-C does not reach another session: the stage would continue in a deleted folder.
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            errors.seek(0)
-            tqdm.write(errors.read().decode(errors="replace"), file=sys.stderr)
-            raise subprocess.CalledProcessError(process.returncode, command)
-    return cost
-
-
-def watch(leader: int, folder: Path) -> tuple[int, Cost]:
-    """Wait for the first process of a new session, which writes to a folder; return its status and cost."""
-    start, memory, before = time.perf_counter(), 0.0, disk_usage(folder)
+    start, cpu, before, memory = time.perf_counter(), children_cpu_seconds(), disk_usage(folder), 0.0
     disk = before
-    while True:
-        ended, status, usage = os.wait4(leader, os.WNOHANG)
-        disk = max(disk, disk_usage(folder))
-        if ended:
-            seconds = time.perf_counter() - start
-            return status, Cost(seconds, usage.ru_utime + usage.ru_stime, memory, disk - before)
-        memory = max(memory, session_memory(leader))
-        time.sleep(SAMPLE_SECONDS)
+    with psutil.Popen(command, cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT)}) as process:
+        while process.poll() is None:
+            memory = max(memory, memory_usage(process))
+            disk = max(disk, disk_usage(folder))
+            time.sleep(SAMPLE_SECONDS)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    disk = max(disk, disk_usage(folder))
+    return Cost(time.perf_counter() - start, children_cpu_seconds() - cpu, memory, disk - before)
 
 
 def disk_usage(folder: Path) -> float:
@@ -202,17 +171,13 @@ def disk_usage(folder: Path) -> float:
     return total / 2**20
 
 
-def session_memory(session: int) -> float:
-    """Return the total memory of a session's processes, in MiB."""
+def memory_usage(process: psutil.Process) -> float:
+    """Return the total memory of a process and all below it, in MiB."""
     total = 0
-    for process in Path("/proc").glob("[0-9]*"):
-        # A process may end between two reads, and we may not read other users' processes.
-        with contextlib.suppress(OSError):
-            fields = (process / "stat").read_text().rpartition(")")[2].split()
-            if int(fields[3]) == session:
-                found = re.search(r"^Pss: +(\d+) kB", (process / "smaps_rollup").read_text(), re.MULTILINE)
-                total += int(found[1]) if found else 0
-    return total / 1024
+    with contextlib.suppress(psutil.Error):  # any may end between two reads
+        for member in [process, *process.children(recursive=True)]:
+            total += member.memory_full_info().pss
+    return total / 2**20
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ its own extensions `data_utils_fast` and `token_block_utils_fast`, built in plac
 """
 
 import importlib
-import importlib.util
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,11 +29,6 @@ from convs2s.train.training import Training
 logging.getLogger("numba").setLevel(logging.WARNING)
 
 
-def has_fairseq() -> bool:
-    """Return whether fairseq is installed."""
-    return importlib.util.find_spec("fairseq") is not None
-
-
 @dataclass
 class FairseqVariant:
     """fairseq's training of a model, on the same batches as ours."""
@@ -51,8 +45,8 @@ class FairseqVariant:
         for part in batch.parts:
             source, target, _ = self.training.inputs(self.training.train, part)
             previous = torch.cat([target.new_full((len(target), 1), EOS), target[:, :-1]], dim=1)
-            found = self.model(source, (source != PAD).sum(dim=1), previous)
-            logs: torch.Tensor = self.model.get_normalized_probs(found, log_probs=True)
+            logits = self.model(source, (source != PAD).sum(dim=1), previous)
+            logs: torch.Tensor = self.model.get_normalized_probs(logits, log_probs=True)
             loss = F.nll_loss(logs.flatten(0, 1), target.flatten(), ignore_index=PAD, reduction="sum")
             loss.backward()
         gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
@@ -63,21 +57,11 @@ class FairseqVariant:
         self.optimizer.zero_grad()
         return batch.target_tokens
 
-    def updates(self, count: int) -> float:
-        """Make `count` updates; return their target tokens."""
-        return sum(self.update() for _ in range(count))
-
 
 def fairseq_variant(
     training: Training, params: ModelParams, sizes: tuple[int, int], batches: Iterator[Batch]
 ) -> FairseqVariant:
-    """Return fairseq's training of a model as large as ours, in float32.
-
-    Args:
-        training: ours, for its data, device and optimizer settings.
-        params: of the model.
-        sizes: entries of both vocabularies.
-    """
+    """Return fairseq's training of a model as large as ours, in float32, on the data of our training."""
     model = fairseq_model(params, sizes, training.model.dropout.p).to(training.workers.device)
     assert isinstance(training.optimizer, Nesterov)
     optimizer = importlib.import_module("fairseq.optim.nag").NAG
@@ -93,17 +77,8 @@ def fairseq_model(params: ModelParams, sizes: tuple[int, int], dropout: float) -
     layers = tuple(zip(params.encoder_widths, params.encoder_kernels, strict=True))
     encoder = fconv.FConvEncoder(Entries(sizes[0]), size, None, positions, layers, dropout)
     layers = tuple(zip(params.decoder_widths, params.decoder_kernels, strict=True))
-    decoder = fconv.FConvDecoder(
-        Entries(sizes[1]),
-        size,
-        None,
-        params.output_embedding_size,
-        positions,
-        layers,
-        list(params.attention),
-        dropout,
-    )
-    model: nn.Module = fconv.FConvModel(encoder, decoder)
+    output = params.output_embedding_size, positions, layers, list(params.attention), dropout
+    model: nn.Module = fconv.FConvModel(encoder, fconv.FConvDecoder(Entries(sizes[1]), size, None, *output))
     return model
 
 
@@ -133,7 +108,7 @@ class FairseqTranslator:
     def translate(self, texts: Sequence[str]) -> list[str]:
         """Return each text's best hypothesis, as space-separated tokens like the texts; EOS is last."""
         rows = [self.source.encode_line(text, add_if_not_exist=False).long() for text in texts]
-        found = [""] * len(texts)
+        hypotheses = [""] * len(texts)
         for batch in batches([len(row) for row in rows], self.batch_sentences):
             lengths = torch.tensor([len(rows[i]) for i in batch])
             tokens = torch.full((len(batch), int(lengths.max())), self.source.pad())
@@ -142,8 +117,8 @@ class FairseqTranslator:
             inputs = {"src_tokens": tokens, "src_lengths": lengths}
             ranked = self.generator.generate(self.generator.model.models, {"net_input": inputs})
             for i, (best, *_) in zip(batch, ranked, strict=True):
-                found[i] = " ".join(self.target[int(token)] for token in best["tokens"])
-        return found
+                hypotheses[i] = " ".join(self.target[int(token)] for token in best["tokens"])
+        return hypotheses
 
 
 def fairseq_translator(
@@ -151,11 +126,7 @@ def fairseq_translator(
 ) -> FairseqTranslator:
     """Return fairseq's search, hypotheses limited to 1.2 S + 10 tokens as in the authors' commands.
 
-    Args:
-        checkpoint: saved by fairseq; code in it is executed.
-        dictionaries: of the source and the target.
-        beam_size: hypotheses kept per sentence.
-        batch_sentences: sentences searched at once.
+    Code in the checkpoint is executed. The dictionaries are those of the source and the target.
     """
     load = importlib.import_module("fairseq.data").Dictionary.load
     source, target = (load(str(path)) for path in dictionaries)

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 TESTS = ("tests/train/test_on_gpu.py", "tests/decode/test_on_gpu.py")
+COMPILED = ("--variants", "plain", "compiled", "--precisions", "bfloat16")
 TOY = shlex.split("--device cpu --tokens 50 --channels 8 --entries 40 --rounds 1 --updates 1")
 
 
@@ -25,10 +26,8 @@ def parts(toy: bool) -> dict[str, tuple[int, list[str]]]:
     return {
         "Tests that need a GPU": (120, ["pytest", "--version"] if toy else tests),
         "Updates": (180, small if toy else [*updates, "--tokens", "1000", "4000", "16000"]),
-        "Updates with torch.compile": (
-            300, [*small, "--variants", "plain", "compiled", "--precisions", "bfloat16"],
-        ),
-    }  # fmt: skip
+        "Updates with torch.compile": (300, [*small, *COMPILED]),
+    }
 
 
 def run(command: Sequence[str], seconds: int) -> str:
@@ -49,7 +48,7 @@ def run(command: Sequence[str], seconds: int) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run all parts and write the report."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu_report", description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("data/gpu-report"), help="folder of the report")
     parser.add_argument("--toy", action="store_true", help="run at toy size, to check that it works")
     options = parser.parse_args(arguments)

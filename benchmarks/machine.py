@@ -4,12 +4,15 @@ Speeds are units per second of wall time and of processor time, the latter for a
 second hardly depends on other load: compare it on a shared machine.
 """
 
+import argparse
+import contextlib
 import json
 import platform
+import resource
 import statistics
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -34,18 +37,18 @@ class Speed:
     processor: float
 
 
-@dataclass(frozen=True)
-class Spread:
-    """Median, minimum and maximum of some values."""
-
-    median: float
-    lowest: float
-    highest: float
+def make_parser(description: str | None) -> argparse.ArgumentParser:
+    """Return a parser with a module's docstring as its help, and the option that all benchmarks have."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results to this file")
+    return parser
 
 
 def machine(packages: Iterable[str] = ()) -> dict[str, Any]:
     """Return the conditions of a measurement: hardware, threads, versions of PyTorch and these packages."""
-    found: dict[str, Any] = {
+    conditions: dict[str, Any] = {
         "cpu": cpu_name(),
         "cpu_features": torch.backends.cpu.get_cpu_capability(),
         "auto": str(choose_precision("auto", torch.device("cpu"))),
@@ -54,16 +57,11 @@ def machine(packages: Iterable[str] = ()) -> dict[str, Any]:
         "torch": str(torch.__version__),
     }
     if torch.cuda.is_available():
-        found |= {"gpu": torch.cuda.get_device_name(), "cuda": torch.version.cuda}
-    return found | {name: one for name in packages if (one := find_version(name)) is not None}
-
-
-def find_version(package: str) -> str | None:
-    """Return the version of a package; None if it is not installed."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
+        conditions |= {"gpu": torch.cuda.get_device_name(), "cuda": torch.version.cuda}
+    for package in packages:
+        with contextlib.suppress(PackageNotFoundError):
+            conditions[package] = version(package)
+    return conditions
 
 
 def wait(device: torch.device) -> None:
@@ -83,6 +81,12 @@ def measure(work: Work, device: torch.device) -> Speed:
     return Speed(units / (end[0] - start[0]), units / processor)
 
 
+def children_cpu_seconds() -> float:
+    """Return the processor time of all processes that have ended below this one."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def in_turns(ways: Mapping[str, Work], rounds: int, device: torch.device) -> dict[str, list[Speed]]:
     """Run the alternatives in turns, after a warm-up; return the speeds of each by round."""
     for work in ways.values():
@@ -94,16 +98,16 @@ def in_turns(ways: Mapping[str, Work], rounds: int, device: torch.device) -> dic
     return speeds
 
 
-def spread(values: Sequence[float]) -> Spread:
+def spread(values: Sequence[float]) -> dict[str, float]:
     """Return the median of at least one value, with minimum and maximum."""
-    return Spread(statistics.median(values), min(values), max(values))
+    return {"median": statistics.median(values), "lowest": min(values), "highest": max(values)}
 
 
 def speeds_as_json(speeds: Sequence[Speed]) -> dict[str, dict[str, float]]:
     """Return the spread of both speeds over the rounds."""
     return {
-        "per_second": asdict(spread([speed.clock for speed in speeds])),
-        "per_processor_second": asdict(spread([speed.processor for speed in speeds])),
+        "per_second": spread([speed.clock for speed in speeds]),
+        "per_processor_second": spread([speed.processor for speed in speeds]),
     }
 
 
@@ -112,15 +116,10 @@ def fast_dtypes(device: torch.device) -> list[Precision]:
     return [name for name in DTYPES if not choose_precision(name, device).is_slow]
 
 
-def product_peaks(device: torch.device, names: Iterable[str]) -> dict[str, float]:
-    """Return the FLOP/s of large matrix products on this machine, by dtype."""
-    return {name: product_peak(getattr(torch, name), device) for name in names}
-
-
-def product_peak(dtype: torch.dtype, device: torch.device) -> float:
-    """Return the highest of 20 speeds; on a CPU, by processor time."""
+def product_peak(name: str, device: torch.device) -> float:
+    """Return a dtype's FLOP/s in large matrix products: the highest of 20; on a CPU, by processor time."""
     rows = ROWS[device.type]
-    x, y = (torch.randn(rows, rows, device=device).to(dtype) for _ in range(2))
+    x, y = (torch.randn(rows, rows, device=device).to(getattr(torch, name)) for _ in range(2))
     product = x @ y
 
     def multiply() -> float:
@@ -138,28 +137,22 @@ def counted_flop(work: Callable[[], object]) -> float:
     return float(counter.get_total_flops())
 
 
-def write_report(path: Path, about: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> None:
-    """Write a benchmark's results as JSON, with their conditions."""
-    content = {**about, "results": list(results)}
-    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+def write_report(path: Path | None, about: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> None:
+    """Write a benchmark's results as JSON, with their conditions, if a path is given."""
+    if path is not None:
+        content = {**about, "results": list(results)}
+        path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print a table in Markdown, each row as soon as it is available."""
-    for line in table(columns, rows):
-        print(line, flush=True)
-
-
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
-    """Yield the lines of a table in Markdown; floats have three digits, or from 100 on, no decimals."""
-    yield "| " + " | ".join(columns) + " |"
-    yield "|---|" + "---:|" * (len(columns) - 1)
+    print("| " + " | ".join(columns) + " |\n|---|" + "---:|" * (len(columns) - 1), flush=True)
     for row in rows:
-        yield "| " + " | ".join(map(format_value, row)) + " |"
+        print("| " + " | ".join(map(format_value, row)) + " |", flush=True)
 
 
 def format_value(value: object) -> str:
-    """Return a cell of the table."""
+    """Return a cell of the table: a float with three digits, or from 100 on, without decimals."""
     if not isinstance(value, float):
         return str(value).replace("|", "\\|")
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

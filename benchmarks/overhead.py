@@ -7,17 +7,14 @@ translate` with one sentence, given a --model; `dvc repro` and `dvc status` in t
 are up to date, so that only `snapshot` runs. The table has medians over rounds, with minimum and maximum.
 """
 
-import argparse
 import os
-import resource
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks.machine import machine, print_table, spread, write_report
+from benchmarks.machine import children_cpu_seconds, machine, make_parser, print_table, spread, write_report
 from pipelines.report.run import describe_staleness
 
 IMPORTS = {
@@ -32,48 +29,31 @@ SENTENCE = "A man in a blue shirt is standing on a ladder.\n"
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print and write."""
-    options = parse(arguments)
+    parser = make_parser(__doc__)
+    parser.add_argument("--model", type=Path, help="model folder")
+    parser.add_argument("--no-dvc", dest="dvc", action="store_false", help="leave out DVC's commands")
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args(arguments)
     commands = {name: [sys.executable, "-c", code] for name, code in IMPORTS.items()}
     if options.model is not None:
-        commands["translate one sentence"] = translate_command(options.model)
-    if options.dvc:
-        commands |= dvc_commands()
+        translate = ["-m", "convs2s.cli", "translate", "--model", str(options.model), "--device", "cpu"]
+        commands["translate one sentence"] = [sys.executable, *translate]
+    if options.dvc and (stale := describe_staleness(Path())):
+        print(f"DVC's commands are left out. {stale}", file=sys.stderr)
+    elif options.dvc:
+        dvc = [sys.executable, "-m", "dvc"]
+        commands |= {"dvc status": [*dvc, "status"], "dvc repro, up to date": [*dvc, "repro"]}
     costs: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
     for _ in range(options.rounds + 1):
         for name, command in commands.items():
             costs[name].append(cost(command))
     results, rows = [], []
-    for name, (_, *found) in costs.items():  # the first round was the warm-up
-        seconds, processor = (asdict(spread(values)) for values in zip(*found, strict=True))
+    for name, (_, *rounds) in costs.items():  # the first round was the warm-up
+        seconds, processor = (spread(values) for values in zip(*rounds, strict=True))
         results.append({"command": name, "seconds": seconds, "processor_seconds": processor})
         rows.append([name, *seconds.values(), *processor.values()])
     print_table(COLUMNS, rows)
-    if options.json:
-        write_report(options.json, {"machine": machine(["numba", "dvc", "sacremoses"])}, results)
-
-
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Return the options of the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--model", type=Path, help="model folder")
-    parser.add_argument("--no-dvc", dest="dvc", action="store_false", help="leave out DVC's commands")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", type=Path)
-    return parser.parse_args(arguments)
-
-
-def translate_command(model: Path) -> list[str]:
-    """Return the command that loads the model and translates its input on the CPU."""
-    return [sys.executable, "-m", "convs2s.cli", "translate", "--model", str(model), "--device", "cpu"]
-
-
-def dvc_commands() -> dict[str, list[str]]:
-    """Return DVC's commands; none if stages would run."""
-    if stale := describe_staleness(Path()):
-        print(f"DVC's commands are left out. {stale}", file=sys.stderr)
-        return {}
-    dvc = [sys.executable, "-m", "dvc"]
-    return {"dvc status": [*dvc, "status"], "dvc repro, up to date": [*dvc, "repro"]}
+    write_report(options.json, {"machine": machine(["numba", "dvc", "sacremoses"])}, results)
 
 
 def cost(command: Sequence[str]) -> tuple[float, float]:
@@ -82,13 +62,12 @@ def cost(command: Sequence[str]) -> tuple[float, float]:
     Raises:
         subprocess.CalledProcessError: if it fails.
     """
-    begin, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    begin, before = time.perf_counter(), children_cpu_seconds()
     environment = {**os.environ, "DVC_NO_ANALYTICS": "1"}
     subprocess.run(
         command, input=SENTENCE, stdout=subprocess.DEVNULL, encoding="utf-8", check=True, env=environment
     )
-    seconds, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
-    return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return time.perf_counter() - begin, children_cpu_seconds() - before
 
 
 if __name__ == "__main__":

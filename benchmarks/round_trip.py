@@ -47,7 +47,7 @@ def survivors(lines: Sequence[str], language: str, preparation: str, size: int) 
     return [line == unicodedata.normalize("NFC", before) for line, before in zip(back, lines, strict=True)]
 
 
-def main() -> None:
+def main(options: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -55,13 +55,13 @@ def main() -> None:
     parser.add_argument("texts", nargs="+", metavar="LANGUAGE=FILE")
     parser.add_argument("--lines", type=int, default=3000)
     parser.add_argument("--size", type=int, default=4000)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(options)
     rows = {}
     for text in arguments.texts:
         language, _, path = text.partition("=")
         lines = [line.strip() for line in read_lines(Path(path)) if line.strip()][: arguments.lines]
-        found = {name: survivors(lines, language, name, arguments.size) for name in PREPARATIONS}
-        rows[f"{language} {Path(path).name}, {len(lines):,} lines"] = pd.DataFrame(found).mean() * 100
+        same = {name: survivors(lines, language, name, arguments.size) for name in PREPARATIONS}
+        rows[f"{language} {Path(path).name}, {len(lines):,} lines"] = pd.DataFrame(same).mean() * 100
     print(pd.DataFrame(rows).T.round(1).to_string())
 
 

@@ -4,8 +4,7 @@
 
 The server runs in another process. Each client sends the lines of the file one after the other, each in its
 own request, and waits for the response. The rows `alone` are for a server that translates one line at a time:
-the difference shows the gain from batching across requests. Latency is from request to response, as seen by
-the client. --json FILE writes the rows to a file.
+the difference shows the gain from batching across requests. Latency is from request to response.
 """
 
 import argparse
@@ -23,7 +22,7 @@ from typing import Any
 import httpx
 import numpy as np
 
-from benchmarks.machine import machine, print_table, write_report
+from benchmarks.machine import machine, make_parser, print_table, write_report
 from convs2s.base.files import read_lines
 from convs2s.package.folder import read_settings
 
@@ -34,13 +33,18 @@ SETTINGS = {"together": 64, "alone": 1}
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
-    options = parse(arguments)
+    parser = make_parser(__doc__)
+    add = parser.add_argument
+    add("--model", type=Path, required=True, metavar="DIR", help="model folder")
+    add("--source", type=Path, required=True, metavar="FILE", help="text, one sentence per line")
+    add("--clients", type=int, nargs="+", default=[1, 8, 32], metavar="N")
+    add("--requests", type=int, default=400, metavar="N", help="of all clients in total")
+    add("--threads", type=int, default=1, metavar="N", help="of the server's PyTorch")
+    options = parser.parse_args(arguments)
     lines = [line for line in read_lines(options.source) if line.strip()]
     rows = list(measurements(options, lines))
     print_table(COLUMNS, rows)
-    if options.json:
-        results = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
-        write_report(options.json, {"machine": machine()}, results)
+    write_report(options.json, {"machine": machine()}, [dict(zip(COLUMNS, row, strict=True)) for row in rows])
 
 
 def measurements(options: argparse.Namespace, lines: Sequence[str]) -> Iterator[list[Any]]:
@@ -52,19 +56,6 @@ def measurements(options: argparse.Namespace, lines: Sequence[str]) -> Iterator[
             asyncio.run(measure(address, pair, lines[:20], 1))  # a warm-up
             for clients in options.clients:
                 yield [name, clients, *asyncio.run(measure(address, pair, asked, clients))]
-
-
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Return the command line's options."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    add = parser.add_argument
-    add("--model", type=Path, required=True, metavar="DIR", help="model folder")
-    add("--source", type=Path, required=True, metavar="FILE", help="text, one sentence per line")
-    add("--clients", type=int, nargs="+", default=[1, 8, 32], metavar="N")
-    add("--requests", type=int, default=400, metavar="N", help="of all clients in total")
-    add("--threads", type=int, default=1, metavar="N", help="of the server's PyTorch")
-    add("--json", type=Path, metavar="FILE", help="also write the rows to this file")
-    return parser.parse_args(arguments)
 
 
 @contextmanager

@@ -4,17 +4,14 @@
 
 The paper translates newstest2012 and newstest2013 from English to French, 3,003 and 3,000 sentences, in
 batches of up to 128 sentences of equal length, with beams of 1 and 5: on a GPU, and on 48 CPU cores with 40
-workers. docs/experiments.md has the commands that fetch them. Any model and files work; the files of a side
-are concatenated. The settings are a GPU if there is one, one process that uses all cores, and one
-single-threaded worker process per core.
+workers. Any model and files work; the files of a side are concatenated. The settings are a GPU if there is
+one, one process that uses all cores, and one single-threaded worker process per core.
 
 Seconds are wall time from words to words: loading the model, a first batch to warm up, tokenization and BLEU
 do not count; forking the workers does. Tokens are output tokens, including EOS. BLEU is of tokenized text,
-mixed case; the last line identifies its test set, with lines and SHA-256, like stage evaluate. --json FILE
-writes our rows, machine and versions to a file.
+mixed case; the last line identifies its test set, with lines and SHA-256, like stage evaluate.
 """
 
-import argparse
 import os
 import time
 from collections import defaultdict
@@ -26,7 +23,7 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from benchmarks.machine import machine, print_table, write_report
+from benchmarks.machine import machine, make_parser, print_table, write_report
 from convs2s.base.files import read_folder
 from convs2s.base.messages import inflect
 from convs2s.decode.parallel import run_in_processes
@@ -72,10 +69,10 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Setting:
-    """Where it runs: in this process with some threads, or in single-threaded processes with its weights."""
+class Place:
+    """Where it runs: in this process with some threads, or in single-threaded worker processes."""
 
-    name: str
+    system: str
     device: str
     threads: int
     workers: int
@@ -107,19 +104,8 @@ def translator(job: Job) -> Translator:
 
 def translate(job: Job, batch: Batch) -> list[Translated]:
     """Translate sentences of equal length, given in words."""
-    found = translator(job).words.translate(batch, keep_attention=False)
-    return [(words, hypotheses[0]) for words, hypotheses in zip(batch, found, strict=True)]
-
-
-def time_all(job: Job, setting: Setting, batches: Sequence[Batch]) -> tuple[float, list[list[Translated]]]:
-    """Translate all batches; return the seconds, and the translations of each."""
-    torch.set_num_threads(setting.threads)
-    translate(job, batches[-1])
-    done: list[list[Translated]] = [[] for _ in batches]
-    begin = time.perf_counter()
-    for number, found in run_in_processes(partial(translate, job), batches, max(1, setting.workers)):
-        done[number] = found
-    return time.perf_counter() - begin, done
+    translations = translator(job).words.translate(batch, keep_attention=False)
+    return [(words, hypotheses[0]) for words, hypotheses in zip(batch, translations, strict=True)]
 
 
 def equal_lengths(lengths: Iterable[int], size: int) -> list[list[int]]:
@@ -134,31 +120,35 @@ def equal_lengths(lengths: Iterable[int], size: int) -> list[list[int]]:
     return [group[start : start + size] for group in ordered for start in range(0, len(group), size)]
 
 
-def quality(
-    job: Job, batches: Sequence[list[int]], done: Sequence[list[Translated]], references: Sequence[str]
-) -> Score:
-    """Return the BLEU of the translations, with unknown words replaced if the model folder enables that."""
-    used = translator(job)
-    hypotheses = [""] * len(references)
-    for indices, sentences in zip(batches, done, strict=True):
-        for index, (source, best) in zip(indices, sentences, strict=True):
-            words = best.words
-            if used.dictionary is not None:
-                words, _ = replace_unknowns(source, words, best.unknowns, used.dictionary)
-            hypotheses[index] = " ".join(words)
-    return tokenized_bleu(hypotheses, [" ".join(used.target.tokenize(line)) for line in references])
+def measure(job: Job, place: Place, pairs: Sequence[tuple[str, str]]) -> Result:
+    """Translate the sources in the job's batches; return the row."""
+    loaded = translator(job)
+    words = [loaded.source.tokenize(source) for source, _ in pairs]
+    lengths = (len(loaded.words.source.encode(sentence)) for sentence in words)
+    batches = equal_lengths(lengths, job.batch_sentences)
+    torch.set_num_threads(place.threads)
+    translate(job, [words[i] for i in batches[-1]])
+    texts = [[words[i] for i in batch] for batch in batches]
+    translated: dict[int, Translated] = {}
+    begin = time.perf_counter()
+    for number, sentences in run_in_processes(partial(translate, job), texts, max(1, place.workers)):
+        translated |= zip(batches[number], sentences, strict=True)
+    seconds = time.perf_counter() - begin
+    in_order = [translated[i] for i in range(len(pairs))]
+    bleu = quality(loaded, in_order, [target for _, target in pairs]).value
+    tokens = sum(len(best.tokens) for _, best in in_order)
+    return Result(place.system, job.beam_size, bleu, seconds, len(pairs), tokens)
 
 
-def settings(names: Sequence[str], threads: int, workers: int) -> list[Setting]:
-    """Return the requested settings that this machine supports."""
-    found = []
-    if "gpu" in names and torch.cuda.is_available():
-        found.append(Setting(f"ours, GPU ({torch.cuda.get_device_name()})", "cuda", threads, 0))
-    if "threads" in names:
-        found.append(Setting(f"ours, CPU, {inflect(threads, 'thread')}", "cpu", threads, 0))
-    if "workers" in names:
-        found.append(Setting(f"ours, CPU, {inflect(workers, 'worker')}", "cpu", 1, workers))
-    return found
+def quality(loaded: Translator, translated: Sequence[Translated], references: Sequence[str]) -> Score:
+    """Return the BLEU of translations, with unknown words replaced if the model folder enables that."""
+    hypotheses = []
+    for source, best in translated:
+        words = best.words
+        if loaded.dictionary is not None:
+            words, _ = replace_unknowns(source, words, best.unknowns, loaded.dictionary)
+        hypotheses.append(" ".join(words))
+    return tokenized_bleu(hypotheses, [" ".join(loaded.target.tokenize(line)) for line in references])
 
 
 def read(sources: Sequence[Path], targets: Sequence[Path]) -> tuple[list[tuple[str, str]], SetIdentity]:
@@ -172,58 +162,44 @@ def read(sources: Sequence[Path], targets: Sequence[Path]) -> tuple[list[tuple[s
         return list(read_folder(split)), identify(split)
 
 
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Return the command line's options."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the paper's rows, then a row for every setting and beam."""
     cores = os.cpu_count() or 1
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = make_parser(__doc__)
     add = parser.add_argument
     add("--model", type=Path, required=True, metavar="DIR", help="model folder")
     add("--source", type=Path, required=True, nargs="+", metavar="FILE", help="sentences to translate")
     add("--target", type=Path, required=True, nargs="+", metavar="FILE", help="their translations")
     add("--beams", type=int, nargs="+", default=[1, 5], metavar="B")
     add("--batch-sentences", type=int, default=128, metavar="N", help="maximum sentences per batch")
-    add("--json", type=Path, metavar="FILE", help="also write our rows, test set and signature to FILE")
     add("--settings", nargs="+", choices=SETTINGS, default=SETTINGS)
     add("--threads", type=int, default=cores, metavar="N", help=f"per process; default {cores}")
-    add(
-        "--workers", type=int, default=cores, metavar="N", help=f"processes; default {cores}; the paper's: 40"
-    )
-    return parser.parse_args(arguments)
-
-
-def measure(job: Job, setting: Setting, pairs: Sequence[tuple[str, str]]) -> Result:
-    """Translate the sources."""
-    used = translator(job)
-    words = [used.source.tokenize(source) for source, _ in pairs]
-    batches = equal_lengths((len(used.words.source.encode(one)) for one in words), job.batch_sentences)
-    seconds, done = time_all(job, setting, [[words[i] for i in batch] for batch in batches])
-    tokens = sum(len(best.tokens) for batch in done for _, best in batch)
-    bleu = quality(job, batches, done, [target for _, target in pairs]).value
-    return Result(setting.name, job.beam_size, bleu, seconds, len(pairs), tokens)
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the paper's rows, then a row for every setting and beam."""
-    options = parse(arguments)
+    add("--workers", type=int, default=cores, metavar="N", help=f"default {cores}; the paper's: 40")
+    options = parser.parse_args(arguments)
     pairs, test_set = read(options.source, options.target)
-    places = settings(options.settings, options.threads, options.workers)
+    threads, workers = options.threads, options.workers
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
+    places = {
+        "gpu": Place(f"ours, GPU ({gpu})", "cuda", threads, 0),
+        "threads": Place(f"ours, CPU, {inflect(threads, 'thread')}", "cpu", threads, 0),
+        "workers": Place(f"ours, CPU, {inflect(workers, 'worker')}", "cpu", 1, workers),
+    }
+    chosen = [places[name] for name in options.settings if name != "gpu" or gpu]
     results: list[Result] = []
 
     def rows() -> Iterator[list[object]]:
-        for one in PAPER:
-            yield Result(*one, SENTENCES).cells()
-        for beam in options.beams:
-            for place in places:
-                results.append(
-                    measure(Job(options.model, place.device, beam, options.batch_sentences), place, pairs)
-                )
+        for system, beam, bleu, seconds in PAPER:
+            yield Result(system, beam, bleu, seconds, SENTENCES).cells()
+        for beam_size in options.beams:
+            for place in chosen:
+                job = Job(options.model, place.device, beam_size, options.batch_sentences)
+                results.append(measure(job, place, pairs))
                 yield results[-1].cells()
 
     print_table(COLUMNS, rows())
     signature = tokenized_bleu(["a"], ["a"]).signature
-    if options.json:
-        about = {"machine": machine(["numba"]), "test_set": str(test_set), "signatures": {"bleu": signature}}
-        write_report(options.json, about, [asdict(result) for result in results])
+    about = {"machine": machine(["numba"]), "test_set": str(test_set), "signatures": {"bleu": signature}}
+    write_report(options.json, about, [asdict(result) for result in results])
     print(f"\nThe paper's: newstest2012 and newstest2013, {SENTENCES:,} sentences.")
     print(f"Ours: {test_set}; BLEU {signature}.")
 

@@ -1,9 +1,9 @@
 """Speed of a training update: the fast layers compared with the plain ones, in both precisions.
 
-`python -m benchmarks.train_step` builds the models of some presets, with random weights and sentences of one
-length, and runs updates of all variants in turns. It prints target tokens per second of wall and of processor
-time, medians over rounds, and the share of the speed of a plain matrix product: by processor time on a CPU,
-by wall time on a GPU, where it also prints peak memory. --json FILE also has spreads.
+It builds the models of some presets, with random weights and sentences of one length, and runs updates of all
+variants in turns. It prints target tokens per second of wall and of processor time, medians over rounds, and
+the share of the speed of a plain matrix product: by processor time on a CPU, by wall time on a GPU, where it
+also prints peak memory. --json also has spreads.
 """
 
 import argparse
@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -19,16 +20,16 @@ import numpy as np
 import torch
 from torch import nn
 
-from benchmarks.fairseq_peer import FairseqVariant, fairseq_variant, has_fairseq
+from benchmarks.fairseq_peer import FairseqVariant, fairseq_variant
 from benchmarks.machine import (
     DTYPES,
-    Speed,
     counted_flop,
     fast_dtypes,
     in_turns,
     machine,
+    make_parser,
     print_table,
-    product_peaks,
+    product_peak,
     speeds_as_json,
     write_report,
 )
@@ -62,39 +63,10 @@ class Variant:
         self.training.state.updates += 1
         return loaded.batch.target_tokens
 
-    def updates(self, count: int) -> float:
-        """Make `count` updates; return their target tokens."""
-        return sum(self.update() for _ in range(count))
-
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print and write."""
-    options = parse(arguments)
-    keep_freed_memory()
-    torch.set_num_threads(options.threads)
-    device = torch.device(options.device)
-    about = {"machine": machine(), "product_flop_per_second": product_peaks(device, options.precisions)}
-    print(", ".join(f"{key} {value}" for key, value in about["machine"].items()))
-    results = []
-    for preset in options.presets:
-        for tokens in options.tokens:
-            results += measure(preset, tokens, device, options, about["product_flop_per_second"])
-    columns = ("preset", "tokens", "variant", "tokens/s", "by processor time", "of products, %", "MiB")
-    print_table(columns, map(cells, results))
-    if options.json:
-        write_report(options.json, about, results)
-
-
-def chosen_names(options: argparse.Namespace) -> list[str]:
-    """Return what to compare: paths and precisions; fairseq only in float32, and if it is installed."""
-    ours = [path for path in options.variants if path != "fairseq"]
-    names = [f"{path} {precision}" for precision in options.precisions for path in ours]
-    return [*["fairseq float32"] * ("fairseq" in options.variants and has_fairseq()), *names]
-
-
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Return the options of the command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.train_step")
+    parser = make_parser(__doc__)
     parser.add_argument("--presets", nargs="+", default=["multi30k-en-de", "wmt14-en-de-paper"])
     parser.add_argument("--entries", type=int, help="vocabulary entries; by default the preset's")
     parser.add_argument("--channels", type=int, help="of all layers; by default the preset's")
@@ -105,59 +77,65 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--updates", type=int, default=2, help="per round and variant")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args(arguments)
-    options.precisions = options.precisions or fast_dtypes(torch.device(options.device))
-    return options
+    keep_freed_memory()
+    torch.set_num_threads(options.threads)
+    device = torch.device(options.device)
+    options.precisions = options.precisions or fast_dtypes(device)
+    peaks = {name: product_peak(name, device) for name in options.precisions}
+    about = {"machine": machine(), "product_flop_per_second": peaks}
+    print(", ".join(f"{key} {value}" for key, value in about["machine"].items()))
+    results = []
+    for preset in options.presets:
+        for tokens in options.tokens:
+            results += measure(preset, tokens, device, options, peaks)
+    columns = ("preset", "tokens", "variant", "tokens/s", "by processor time", "of products, %", "MiB")
+    print_table(columns, map(cells, results))
+    write_report(options.json, about, results)
 
 
 def measure(
     preset: str, tokens: int, device: torch.device, options: argparse.Namespace, peaks: dict[str, float]
 ) -> list[dict[str, Any]]:
     """Return the measurements of each variant of a preset."""
-    names = chosen_names(options)
+    ours = [path for path in options.variants if path != "fairseq"]
+    names = ["fairseq float32"] * ("fairseq" in options.variants and find_spec("fairseq") is not None)
+    names += [f"{path} {precision}" for precision in options.precisions for path in ours]
     with tempfile.TemporaryDirectory() as folder:
-        variants = {
-            name: build(preset, Path(folder, name), name, tokens, options.entries, device, options.channels)
-            for name in names
-        }
+        variants = {name: build(preset, Path(folder, name), name, tokens, device, options) for name in names}
         # From the plainest variant: library convolutions also compute positions that are then cut off.
-        flop = flop_per_token(variants[min(names, key=lambda name: VARIANTS.index(name.split()[0]))])
-        memory = {name: peak_memory(one, device) for name, one in variants.items()}
-        ways = {name: partial(one.updates, options.updates) for name, one in variants.items()}
+        plainest = variants[min(names, key=lambda name: VARIANTS.index(name.split()[0]))]
+        tokens_of_update = list[int]()
+        flop = counted_flop(lambda: tokens_of_update.append(plainest.update())) / tokens_of_update[0]
+        memory = {name: peak_memory(variant, device) for name, variant in variants.items()}
+        ways = {name: partial(make_updates, variant, options.updates) for name, variant in variants.items()}
         measured = in_turns(ways, options.rounds, device)
-    return [
-        row(name, flop, peaks, speeds, device)
-        | {"preset": preset, "tokens": tokens, "peak_memory_bytes": memory[name]}
-        for name, speeds in measured.items()
-    ]
+    by = "per_second" if device.type == "cuda" else "per_processor_second"
+    results = []
+    for name, speeds in measured.items():
+        values = speeds_as_json(speeds)
+        results.append({
+            "preset": preset, "tokens": tokens, "variant": name, "target_tokens": values,
+            "share_of_products": values[by]["median"] * flop / peaks[name.split()[1]],
+            "flop_per_token": flop, "peak_memory_bytes": memory[name],
+        })  # fmt: skip
+    return results
 
 
 def build(
-    preset: str,
-    folder: Path,
-    name: str,
-    tokens: int,
-    entries: int | None,
-    device: torch.device,
-    channels: int | None,
+    preset: str, folder: Path, name: str, tokens: int, device: torch.device, options: argparse.Namespace
 ) -> Variant | FairseqVariant:
-    """Return a training on one batch of random sentences, by the name of its path and precision.
-
-    Args:
-        tokens: approximate tokens of the batch, on either side.
-        entries: of both vocabularies; by default the preset's.
-        channels: of all layers; by default the preset's.
-    """
+    """Return a training on a batch of so many random tokens, by the name of its path and precision."""
     path, precision = name.split()
     params, sentences = preset_params(preset), max(1, tokens // SENTENCE)
-    sizes = entries or params.vocabulary.source_size, entries or params.vocabulary.target_size
+    vocabulary = params.vocabulary
+    sizes = options.entries or vocabulary.source_size, options.entries or vocabulary.target_size
     write_random(folder, sizes, sentences)
     changes = {
         "precision": precision, "batch_by": "sentences", "batch_sentences": sentences, "max_tokens": tokens,
         "selection": None, "compile": path != "fast",  # a training that is to be compiled has plain layers
     }  # fmt: skip
-    model, train = narrow(params.model, channels), params.train.model_copy(update=changes)
+    model, train = narrow(params.model, options.channels), params.train.model_copy(update=changes)
     paths = folder / "encoded", folder / "vocabulary", folder / "none", folder
     training = build_training(model, train, 1, *paths, Workers(0, 1, device))
     batches = cycle(
@@ -171,13 +149,18 @@ def build(
     return Variant(training, losses, batches)
 
 
+def make_updates(variant: Variant | FairseqVariant, count: int) -> float:
+    """Make `count` updates; return their target tokens."""
+    return sum(variant.update() for _ in range(count))
+
+
 def peak_memory(variant: Variant | FairseqVariant, device: torch.device) -> int | None:
     """Make two updates; return the peak of additional bytes on the GPU."""
     if device.type != "cuda":
         return None
     before = torch.cuda.memory_allocated()
     torch.cuda.reset_peak_memory_stats()
-    variant.updates(2)
+    make_updates(variant, 2)
     return torch.cuda.max_memory_allocated() - before
 
 
@@ -205,31 +188,6 @@ def write_random(folder: Path, sizes: tuple[int, int], sentences: int) -> None:
     for side, size in zip(("source", "target"), sizes, strict=True):
         words = [(f"w{i}", size - i) for i in range(size - 3)]
         write_vocabulary(folder / "vocabulary" / f"{side}.tsv", words)
-
-
-def flop_per_token(variant: Variant | FairseqVariant) -> float:
-    """Return the FLOP of an update's products, forward and backward, per target token."""
-    tokens = 0
-
-    def update() -> None:
-        nonlocal tokens
-        tokens = variant.update()
-
-    return counted_flop(update) / tokens
-
-
-def row(
-    variant: str, flop: float, peaks: dict[str, float], speeds: Sequence[Speed], device: torch.device
-) -> dict[str, Any]:
-    """Return the measurements of a variant."""
-    values = speeds_as_json(speeds)
-    by = "per_second" if device.type == "cuda" else "per_processor_second"
-    return {
-        "variant": variant,
-        "target_tokens": values,
-        "share_of_products": values[by]["median"] * flop / peaks[variant.split()[1]],
-        "flop_per_token": flop,
-    }
 
 
 def cells(result: dict[str, Any]) -> list[object]:

@@ -20,8 +20,8 @@ If fairseq is installed, an imported model can be compared with it, on tokenized
 Import with --max-length-of batch so that all hypotheses have fairseq's length limits.
 """
 
-import argparse
 import time
+from collections.abc import Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -31,13 +31,13 @@ import torch
 
 from benchmarks.fairseq_peer import FairseqTranslator, fairseq_translator
 from benchmarks.machine import (
-    Speed,
     counted_flop,
     fast_dtypes,
     in_turns,
     machine,
+    make_parser,
     print_table,
-    product_peaks,
+    product_peak,
     speeds_as_json,
     write_report,
 )
@@ -54,51 +54,51 @@ PLAIN = "plain float32"
 COLUMNS = ("beam, path", "sentences/s", "lowest", "highest", "same hypotheses", "share of products")
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print and write."""
-    options = parse()
-    torch.set_num_threads(max(options.threads, options.processes))
-    texts = list(islice(read_lines(options.source), options.sentences))
-    peaks = product_peaks(CPU, fast_dtypes(CPU)) | {"int8": int8_peak()}
-    about = {"machine": machine(["numba"]), "product_operations_per_second": peaks}
-    print(", ".join(f"{key} {value}" for key, value in about["machine"].items()))
-    results = []
-    for beam_size in options.beam_sizes:
-        with pause_garbage_collection():  # as the command does
-            ways = translators(options.model, beam_size, options.candidates, options.processes)
-        of_peer = peer(options.fairseq, beam_size, ways[PLAIN]) if options.fairseq else {}
-        flop = counted_flop(partial(work, ways[PLAIN], texts))
-        speeds = in_turns(
-            {name: partial(work, way, texts) for name, way in (of_peer | ways).items()}, options.rounds, CPU
-        )
-        wanted = tokens(ways[PLAIN], texts)
-        timed_by = "per_processor_second" if options.processes == 1 else "per_second"
-        for name, way in (of_peer | ways).items():
-            same = sum(one == other for one, other in zip(tokens(way, texts), wanted, strict=True))
-            seconds = flop / len(texts) / peaks[name.split()[1]]
-            results.append(row(beam_size, name, speeds[name], same / len(texts), seconds, timed_by))
-    show(results, timed_by)
-    if options.json:
-        write_report(options.json, about, results)
-
-
-def parse() -> argparse.Namespace:
-    """Return the options of the command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.translate")
+    parser = make_parser(__doc__)
     parser.add_argument("--model", type=Path, required=True, help="model folder, possibly an imported one")
     parser.add_argument("--source", type=Path, required=True, help="text, one sentence per line")
     parser.add_argument("--sentences", type=int, default=1000, help="lines to translate")
     parser.add_argument("--candidates", type=Path, help="file of convs2s candidates")
-    files = ("CHECKPOINT", "SOURCE_DICT", "TARGET_DICT")
-    parser.add_argument(
-        "--fairseq", type=Path, nargs=3, metavar=files, help="what the model was imported from"
-    )
+    files = ("CHECKPOINT", "SOURCE_DICT", "TARGET_DICT")  # that the model was imported from
+    parser.add_argument("--fairseq", type=Path, nargs=3, metavar=files)
     parser.add_argument("--beam-sizes", type=int, nargs="+", default=[1, 5])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--processes", type=int, default=1, help="for our compiled loops")
-    parser.add_argument("--json", type=Path)
-    return parser.parse_args()
+    options = parser.parse_args(arguments)
+    torch.set_num_threads(max(options.threads, options.processes))
+    texts = list(islice(read_lines(options.source), options.sentences))
+    peaks: dict[str, float] = {name: product_peak(name, CPU) for name in fast_dtypes(CPU)}
+    peaks["int8"] = int8_peak()
+    about: dict[str, Any] = {"machine": machine(["numba"]), "product_operations_per_second": peaks}
+    print(", ".join(f"{key} {value}" for key, value in about["machine"].items()))
+    timed_by = "per_processor_second" if options.processes == 1 else "per_second"
+    results: list[dict[str, Any]] = []
+    for beam_size in options.beam_sizes:
+        with pause_garbage_collection():  # as the command does
+            ours = translators(options.model, beam_size, options.candidates, options.processes)
+        plain, ways = ours[PLAIN], dict[str, Way](ours)
+        if options.fairseq:
+            checkpoint, *dictionaries = options.fairseq
+            size = plain.words.params.batch_sentences
+            peer = fairseq_translator(checkpoint, dictionaries, beam_size, size)
+            ways = {"fairseq float32": peer, **ways}
+        flop = counted_flop(partial(work, plain, texts))
+        works = {name: partial(work, way, texts) for name, way in ways.items()}
+        expected = tokens(plain, texts)
+        for name, speeds in in_turns(works, options.rounds, CPU).items():
+            pairs = zip(tokens(ways[name], texts), expected, strict=True)
+            sentences = speeds_as_json(speeds)
+            seconds = flop / len(texts) / peaks[name.split()[1]]  # of a sentence's products at full speed
+            results.append({
+                "beam_size": beam_size, "path": name, "sentences": sentences,
+                "same_hypotheses": sum(hypothesis == wanted for hypothesis, wanted in pairs) / len(texts),
+                "share_of_products": sentences[timed_by]["median"] * seconds,
+            })  # fmt: skip
+    print_table(COLUMNS, (cells(result, timed_by) for result in results))
+    write_report(options.json, about, results)
 
 
 def translators(
@@ -115,13 +115,6 @@ def translators(
         if precision == "int8" and candidates is not None:
             ways["selected int8"] = load(model, "cpu", candidates=candidates, **changes)
     return ways
-
-
-def peer(files: list[Path], beam_size: int, ours: Translator) -> dict[str, FairseqTranslator]:
-    """Return fairseq's search with the same beam and batches."""
-    checkpoint, *dictionaries = files
-    size = ours.words.params.batch_sentences
-    return {"fairseq float32": fairseq_translator(checkpoint, dictionaries, beam_size, size)}
 
 
 def int8_peak() -> float:
@@ -148,27 +141,10 @@ def tokens(translator: Way, texts: list[str]) -> list[list[str]]:
     return [best.tokens for best, *_ in translator.translate_n_best(texts)]
 
 
-def row(
-    beam_size: int, name: str, speeds: list[Speed], same: float, seconds: float, timed_by: str
-) -> dict[str, Any]:
-    """Return a result; `seconds` is the time for the products of a sentence at full speed."""
-    sentences = speeds_as_json(speeds)
-    return {
-        "beam_size": beam_size, "path": name, "sentences": sentences, "same_hypotheses": same,
-        "share_of_products": sentences[timed_by]["median"] * seconds,
-    }  # fmt: skip
-
-
-def show(results: list[dict[str, Any]], timed_by: str) -> None:
-    """Print the table."""
-    rows = []
-    for one in results:
-        speed = one["sentences"][timed_by]
-        rows.append((
-            f"{one['beam_size']}, {one['path']}", speed["median"], speed["lowest"], speed["highest"],
-            f"{one['same_hypotheses']:.1%}", f"{one['share_of_products']:.0%}",
-        ))  # fmt: skip
-    print_table(COLUMNS, rows)
+def cells(result: dict[str, Any], timed_by: str) -> list[object]:
+    """Return a row of the table."""
+    shares = [f"{result['same_hypotheses']:.1%}", f"{result['share_of_products']:.0%}"]
+    return [f"{result['beam_size']}, {result['path']}", *result["sentences"][timed_by].values(), *shares]
 
 
 if __name__ == "__main__":

@@ -9,16 +9,27 @@ considers only some target tokens, drawn at random.
 """
 
 import argparse
+import importlib
 import tempfile
+from collections.abc import Sequence
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from benchmarks.ctranslate2_peer import Peer, has_ctranslate2
-from benchmarks.machine import Work, fast_dtypes, in_turns, machine, print_table, speeds_as_json, write_report
+from benchmarks.machine import (
+    Work,
+    fast_dtypes,
+    in_turns,
+    machine,
+    make_parser,
+    print_table,
+    speeds_as_json,
+    write_report,
+)
 from benchmarks.train_step import narrow
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.load_words import choose_model
@@ -32,24 +43,46 @@ from pipelines.preset import preset_params
 CPU = torch.device("cpu")
 PEER = "CTranslate2 int8"
 COLUMNS = ("beam, system", "tokens/s", "lowest", "highest", "ratio")
+LAYERS, SIZE, HIDDEN, HEADS = 6, 512, 2048, 8  # of Transformer-base
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print and write."""
-    options = parse(arguments)
+    parser = make_parser(__doc__)
+    parser.add_argument("--preset", default="wmt14-en-de-paper", help="whose architecture to use")
+    parser.add_argument("--channels", type=int, help="of all layers; by default the preset's")
+    parser.add_argument("--entries", type=int, default=40_000, help="of both vocabularies")
+    parser.add_argument("--selected", type=int, default=4000, help="target tokens of the last system")
+    parser.add_argument("--sentences", type=int, default=128, help="of the batch")
+    parser.add_argument("--tokens", type=int, default=26, help="per sentence, not counting EOS")
+    parser.add_argument("--precisions", nargs="+", default=[*fast_dtypes(CPU), "int8"])
+    parser.add_argument("--beam-sizes", type=int, nargs="+", default=[1, 5])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args(arguments)
     torch.set_num_threads(options.threads)
     about = {"machine": machine(["numba", "ctranslate2"]), "options": vars(options) | {"json": None}}
     print(", ".join(f"{key} {value}" for key, value in about["machine"].items()))
-    results = []
+    results, rows = [], []
     with tempfile.TemporaryDirectory() as folder:
-        systems = ours(options) | (theirs(options, Path(folder)) if has_ctranslate2() else {})
+        systems = ours(options)
+        if find_spec("ctranslate2") is not None:
+            peer = Peer(Path(folder, "model"), options.entries, options.threads)
+            shape = options.sentences, options.tokens
+            words = np.random.default_rng(1).choice(peer.words, shape).tolist()
+            systems[PEER] = partial(peer.translate, words, length=options.tokens)
         for beam_size in options.beam_sizes:
             ways: dict[str, Work] = {name: partial(work, beam_size) for name, work in systems.items()}
-            for name, speeds in in_turns(ways, options.rounds, CPU).items():
-                results.append({"beam_size": beam_size, "system": name, "tokens": speeds_as_json(speeds)})
-    print_table(COLUMNS, table_rows(results))
-    if options.json:
-        write_report(options.json, about, results)
+            tokens = {
+                name: speeds_as_json(speeds) for name, speeds in in_turns(ways, options.rounds, CPU).items()
+            }
+            speeds = {name: speed["per_processor_second"] for name, speed in tokens.items()}
+            for name, speed in speeds.items():
+                results.append({"beam_size": beam_size, "system": name, "tokens": tokens[name]})
+                ratio = speed["median"] / speeds[PEER]["median"] if PEER in speeds else ""
+                rows.append((f"{beam_size}, {name}", *speed.values(), ratio))
+    print_table(COLUMNS, rows)
+    write_report(options.json, about, results)
 
 
 def random_model(options: argparse.Namespace, precision: Precision) -> SearchModel:
@@ -62,23 +95,6 @@ def random_model(options: argparse.Namespace, precision: Precision) -> SearchMod
     return choose_model(model.eval().requires_grad_(False), precision, CPU)
 
 
-def parse(arguments: list[str] | None) -> argparse.Namespace:
-    """Return the options of the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--preset", default="wmt14-en-de-paper", help="whose architecture to use")
-    parser.add_argument("--channels", type=int, help="of all layers; by default the preset's")
-    parser.add_argument("--entries", type=int, default=40_000, help="of both vocabularies")
-    parser.add_argument("--selected", type=int, default=4000, help="target tokens of the last system")
-    parser.add_argument("--sentences", type=int, default=128, help="of the batch")
-    parser.add_argument("--tokens", type=int, default=26, help="per sentence, not counting EOS")
-    parser.add_argument("--precisions", nargs="+", default=[*fast_dtypes(CPU), "int8"])
-    parser.add_argument("--beam-sizes", type=int, nargs="+", default=[1, 5])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--json", type=Path)
-    return parser.parse_args(arguments)
-
-
 def ours(options: argparse.Namespace) -> dict[str, Any]:
     """Return functions that translate the batch with a given beam, by the name of the system."""
     random = np.random.default_rng(1)
@@ -87,14 +103,12 @@ def ours(options: argparse.Namespace) -> dict[str, Any]:
     source = torch.from_numpy(ids)
     drawn = 3 + random.permutation(options.entries - 3)[: options.selected - 3]
     selected = torch.from_numpy(np.sort(np.concatenate([np.arange(3), drawn])))
-    found: dict[str, Any] = {}
+    systems: dict[str, Any] = {}
     for precision in options.precisions:
         model = random_model(options, precision)
-        found[f"ours {precision}"] = partial(search, model, source)
-    found[f"ours {precision}, {options.selected:,} selected"] = partial(
-        search, model.restrict(selected), source
-    )
-    return found
+        systems[f"ours {precision}"] = partial(search, model, source)
+    name = f"ours {precision}, {options.selected:,} selected"
+    return systems | {name: partial(search, model.restrict(selected), source)}
 
 
 def search(model: SearchModel, source: torch.Tensor, beam_size: int) -> float:
@@ -104,21 +118,69 @@ def search(model: SearchModel, source: torch.Tensor, beam_size: int) -> float:
     return float(sum(len(best.tokens) for best, *_ in beam.search(model, source, limits)))
 
 
-def theirs(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """Return the same for CTranslate2."""
-    peer = Peer(folder / "model", options.entries, options.threads)
-    words = np.random.default_rng(1).choice(peer.words, (options.sentences, options.tokens)).tolist()
-    return {PEER: lambda beam_size: peer.translate(words, beam_size, options.tokens)}
+class Peer:
+    """CTranslate2's Transformer-base with random weights, in 8-bit integers; translates to a given length.
+
+    Args:
+        folder: for the model's files.
+        entries: of both vocabularies, not counting special ones.
+        threads: of its single worker.
+    """
+
+    def __init__(self, folder: Path, entries: int, threads: int) -> None:
+        self.words = [f"w{i}" for i in range(entries)]
+        write_model(folder, ["<unk>", "<s>", "</s>", *self.words])
+        self.translator: Any = importlib.import_module("ctranslate2").Translator(
+            str(folder), device="cpu", compute_type="int8", inter_threads=1, intra_threads=threads
+        )
+
+    def translate(self, sentences: Sequence[Sequence[str]], beam_size: int, length: int) -> float:
+        """Translate to so many tokens each; return the number of tokens of all best hypotheses."""
+        results = self.translator.translate_batch(
+            sentences, beam_size=beam_size, min_decoding_length=length, max_decoding_length=length
+        )
+        return float(sum(len(result.hypotheses[0]) for result in results))
 
 
-def table_rows(results: list[dict[str, Any]]) -> list[tuple[object, ...]]:
-    """Return the rows of the table."""
-    rows = [(one["beam_size"], one["system"], one["tokens"]["per_processor_second"]) for one in results]
-    peers = {beam_size: speed["median"] for beam_size, system, speed in rows if system == PEER}
-    return [
-        (f"{beam_size}, {system}", *speed.values(), speed["median"] / peers[beam_size] if peers else "")
-        for beam_size, system, speed in rows
-    ]
+def write_model(folder: Path, vocabulary: list[str]) -> None:
+    """Write a model folder like those of CTranslate2's converters."""
+    random = np.random.default_rng(1)
+
+    def linear(layer: Any, outputs: int, inputs: int) -> None:
+        layer.weight = random.normal(0, inputs**-0.5, (outputs, inputs)).astype(np.float32)
+        layer.bias = np.zeros(outputs, np.float32)
+
+    def norm(layer: Any) -> None:
+        layer.gamma, layer.beta = np.ones(SIZE, np.float32), np.zeros(SIZE, np.float32)
+
+    def attention(layer: Any, *parts: int) -> None:
+        """Fill merged linear maps: `parts` times the size of the model."""
+        norm(layer.layer_norm)
+        for product, count in zip(layer.linear, parts, strict=True):
+            linear(product, count * SIZE, SIZE)
+
+    def feed_forward(layer: Any) -> None:
+        norm(layer.layer_norm)
+        linear(layer.linear_0, HIDDEN, SIZE)
+        linear(layer.linear_1, SIZE, HIDDEN)
+
+    spec = importlib.import_module("ctranslate2.specs").TransformerSpec.from_config((LAYERS, LAYERS), HEADS)
+    for embeddings in (*spec.encoder.embeddings, spec.decoder.embeddings):
+        embeddings.weight = random.normal(0, SIZE**-0.5, (len(vocabulary), SIZE)).astype(np.float32)
+    for side in (spec.encoder, spec.decoder):
+        norm(side.layer_norm)
+        for layer in side.layer:
+            attention(layer.self_attention, 3, 1)
+            feed_forward(layer.ffn)
+    for layer in spec.decoder.layer:
+        attention(layer.attention, 1, 2, 1)
+    linear(spec.decoder.projection, len(vocabulary), SIZE)
+    spec.register_source_vocabulary(vocabulary)
+    spec.register_target_vocabulary(vocabulary)
+    spec.validate()
+    spec.optimize(quantization="int8")
+    folder.mkdir()
+    spec.save(str(folder))
 
 
 if __name__ == "__main__":

@@ -8,12 +8,13 @@ the same way. The two variants take turns; the table has medians over the runs, 
 """
 
 import argparse
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from benchmarks.machine import Work, in_turns, print_table
+from benchmarks.machine import Work, in_turns, machine, make_parser, print_table, write_report
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.ids.candidates import Candidates
@@ -26,18 +27,6 @@ from pipelines.preset import preset_params
 
 COMMON, CANDIDATES = 500, 100
 COLUMNS = ("work", "words/s, whole vocabulary", "words/s, selected", "ratio")
-
-
-def parse() -> argparse.Namespace:
-    """Return the command line's options."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--types", type=int, default=160_000, help="vocabulary size of source and target")
-    parser.add_argument("--sentences", type=int, default=32, help="of the batch")
-    parser.add_argument("--words", type=int, default=25, help="of each sentence")
-    parser.add_argument("--beam-sizes", type=int, nargs="+", default=[1, 5])
-    parser.add_argument("--runs", type=int, default=3, help="of each variant, after a warm-up")
-    parser.add_argument("--device", default="cpu", help="cpu or cuda")
-    return parser.parse_args()
 
 
 def zipf(random: np.random.Generator, types: int, shape: tuple[int, ...]) -> NDArray[np.int64]:
@@ -61,7 +50,7 @@ class Bench:
         table = Candidates(np.arange(types + 1) * CANDIDATES, candidates)
         self.selection = VocabularySelection(table, COMMON, CANDIDATES, types)
         torch.manual_seed(1)
-        params = preset_params("ablation-en-de").model
+        params = preset_params(options.preset).model
         self.model = Seq2Seq(params, types, types, PAD, 0.1, plain_output=True).to(self.device)
 
     def translation(self, beam_size: int) -> dict[str, Work]:
@@ -100,16 +89,22 @@ class Bench:
 
     def compare(self, name: str, ways: dict[str, Work], runs: int) -> tuple[str, float, float, float]:
         """Return a row of the table."""
-        plain, selected = (
-            np.array([speed.clock for speed in speeds])
-            for speeds in in_turns(ways, runs, self.device).values()
-        )
+        measured = in_turns(ways, runs, self.device).values()
+        plain, selected = (np.array([speed.clock for speed in speeds]) for speeds in measured)
         return name, float(np.median(plain)), float(np.median(selected)), float(np.median(selected / plain))
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
-    options = parse()
+    parser = make_parser(__doc__)
+    parser.add_argument("--preset", default="ablation-en-de", help="whose architecture to use")
+    parser.add_argument("--types", type=int, default=160_000, help="vocabulary size of source and target")
+    parser.add_argument("--sentences", type=int, default=32, help="of the batch")
+    parser.add_argument("--words", type=int, default=25, help="of each sentence")
+    parser.add_argument("--beam-sizes", type=int, nargs="+", default=[1, 5])
+    parser.add_argument("--runs", type=int, default=3, help="of each variant, after a warm-up")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    options = parser.parse_args(arguments)
     bench = Bench(options)
     bench.model.train()
     rows = [bench.compare("loss and gradients", bench.training(), options.runs)]
@@ -119,11 +114,11 @@ def main() -> None:
     fold_weight_norm(bench.model)
     bench.model.eval().requires_grad_(False)
     for beam_size in options.beam_sizes:
-        rows.append(
-            bench.compare(f"translation, beam {beam_size}", bench.translation(beam_size), options.runs)
-        )
+        ways = bench.translation(beam_size)
+        rows.append(bench.compare(f"translation, beam {beam_size}", ways, options.runs))
     print(bench.selection.report())
     print_table(COLUMNS, rows)
+    write_report(options.json, {"machine": machine()}, [dict(zip(COLUMNS, row, strict=True)) for row in rows])
 
 
 if __name__ == "__main__":
