@@ -19,7 +19,7 @@ def read(page: str) -> str:
 
 def blocks(text: str, language: str) -> list[str]:
     """Return the fenced blocks of a language, without their indentation."""
-    return [textwrap.dedent(body) for _, found, body in FENCE.findall(text) if found == language]
+    return [textwrap.dedent(body) for _, name, body in FENCE.findall(text) if name == language]
 
 
 def inline_code(text: str) -> list[str]:
@@ -35,8 +35,7 @@ def anchors(text: str) -> set[str]:
 
 def links(text: str) -> list[str]:
     """Return the targets of links and pictures, except web addresses."""
-    found = re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", text))
-    return [target for target in found if not re.match(r"[a-z]+:", target)]
+    return re.findall(r"\]\((?![a-z]+:)([^)\s]+)\)", FENCE.sub("", text))
 
 
 def commands(shell: str) -> Iterator[list[str]]:
