@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
-from convs2s.base.messages import inflect
-
 WORDS = "13a"
 """sacreBLEU's name for the tokenization of mteval-v13a.pl, for languages with spaces between words."""
 TOKENIZERS = {"yue": "zh", "zh": "zh", **dict.fromkeys(("bo", "dz", "ja", "km", "lo", "my", "th"), "char")}
@@ -28,29 +26,13 @@ class Score:
     signature: str
 
 
-@dataclass(frozen=True)
-class SystemScores:
-    """All scores of one translation of the test set, in the order of tables."""
-
-    bleu: float
-    """Of detokenized text, mixed case, tokenized as chosen by `bleu_tokenizer`; 0 to 100."""
-    bleu_tokenized: float
-    """Of tokenized text, mixed case, as in multi-bleu.perl; 0 to 100."""
-    chrf: float
-    """chrF2 of detokenized text; 0 to 100."""
-    length_ratio: float
-    """Words of the hypotheses / words of the references."""
-    unknown_words: int
-    """How often `<unk>` occurs in the hypotheses."""
-
-
 def bleu_tokenizer(language: str) -> str:
     """Return the name of sacreBLEU's tokenizer for a language, given its ISO 639 code."""
     return TOKENIZERS.get(language, WORDS)
 
 
 def bleu(hypotheses: Sequence[str], references: Sequence[str], tokenizer: str = WORDS) -> Score:
-    """Return the BLEU of detokenized text, as mteval-v13a.pl computes it; errors as `score_corpus`."""
+    """Return the BLEU of detokenized text, as mteval-v13a.pl computes it."""
     return score_corpus(BLEU(tokenize=tokenizer), hypotheses, references)
 
 
@@ -64,7 +46,7 @@ def tokenized_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> Scor
 
 
 def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
-    """Return chrF2 of detokenized text (Popović, 2015); errors as `score_corpus`."""
+    """Return chrF2 of detokenized text (Popović, 2015)."""
     return score_corpus(CHRF(), hypotheses, references)
 
 
@@ -74,9 +56,12 @@ def score_corpus(metric: BLEU | CHRF, hypotheses: Sequence[str], references: Seq
     Raises:
         ValueError: if there are no sentences, or not as many references as hypotheses.
     """
-    check_parallel(hypotheses, references)
-    value = metric.corpus_score(hypotheses, [references]).score
-    return Score(value, str(metric.get_signature()))
+    if not references or len(hypotheses) != len(references):
+        raise ValueError(
+            f"expected a test set with one reference per hypothesis, found {len(hypotheses):,} hypotheses "
+            f"and {len(references):,} references. Translate the test set that is being scored: dvc repro"
+        )
+    return Score(metric.corpus_score(hypotheses, [references]).score, str(metric.get_signature()))
 
 
 def sentence_bleu(hypothesis: str, reference: str, tokenizer: str = WORDS) -> float:
@@ -93,50 +78,22 @@ def length_ratio(hypotheses: Sequence[str], references: Sequence[str]) -> float:
     """Return the number of hypothesis words per reference word, in tokenized text.
 
     Raises:
-        ValueError: if there are no reference words, or not as many references as hypotheses.
+        ValueError: if there are no reference words.
     """
-    check_parallel(hypotheses, references)
-    words, expected = (sum(len(line.split()) for line in lines) for lines in (hypotheses, references))
-    if expected == 0:
+    words, reference_words = (sum(len(line.split()) for line in lines) for lines in (hypotheses, references))
+    if reference_words == 0:
         raise ValueError(
             f"expected translations to compare with, found {len(references):,} empty references. Is the "
             "target side of download.test the right file?"
         )
-    return words / expected
-
-
-def score_system(
-    hypotheses: Sequence[str],
-    tokenized_hypotheses: Sequence[str],
-    references: Sequence[str],
-    tokenized_references: Sequence[str],
-    tokenizer: str = WORDS,
-) -> SystemScores:
-    """Return all scores of a translation, detokenized and tokenized; errors as `length_ratio`."""
-    return SystemScores(
-        bleu=bleu(hypotheses, references, tokenizer).value,
-        bleu_tokenized=tokenized_bleu(tokenized_hypotheses, tokenized_references).value,
-        chrf=chrf(hypotheses, references).value,
-        length_ratio=length_ratio(tokenized_hypotheses, tokenized_references),
-        unknown_words=sum(line.split().count(UNKNOWN) for line in tokenized_hypotheses),
-    )
+    return words / reference_words
 
 
 def signatures(tokenizer: str = WORDS) -> dict[str, str]:
-    """Return each score's sacreBLEU signature, by its name in `SystemScores`; `tokenizer` as in `bleu`."""
+    """Return each score's sacreBLEU signature, by its name; `tokenizer` as in `bleu`."""
     line = ["a"]
     return {
         "bleu": bleu(line, line, tokenizer).signature,
         "bleu_tokenized": tokenized_bleu(line, line).signature,
         "chrf": chrf(line, line).signature,
     }
-
-
-def check_parallel(hypotheses: Sequence[str], references: Sequence[str]) -> None:
-    """Raise ValueError unless there is at least one hypothesis, and one reference for each."""
-    if not references or len(hypotheses) != len(references):
-        raise ValueError(
-            f"expected a test set with one reference per hypothesis, found "
-            f"{inflect(len(hypotheses), 'hypothesis', 'hypotheses')} and "
-            f"{inflect(len(references), 'reference')}. Translate the test set that is being scored: dvc repro"
-        )

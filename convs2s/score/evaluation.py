@@ -1,14 +1,24 @@
 """Evaluate translations of a test set: all scores of every system, scores by source length, examples."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 import pandas as pd
 
-from convs2s.score.corpus_scores import WORDS, bleu_tokenizer, score_system, signatures
+from convs2s.score.corpus_scores import (
+    UNKNOWN,
+    WORDS,
+    bleu,
+    bleu_tokenizer,
+    chrf,
+    length_ratio,
+    sentence_bleu,
+    sentence_chrf,
+    signatures,
+    tokenized_bleu,
+)
 from convs2s.score.rouge import NAMES, SETTINGS, Rouge
-from convs2s.score.tables import example_table, length_table, nested_metrics, score_table, spread
+from convs2s.score.tables import DIGITS, length_table, nested_metrics, score_table, spread
 from convs2s.text.words.tokenization import Tokenizer
 
 
@@ -38,20 +48,15 @@ class ScoredText(NamedTuple):
     tokenized: list[str]
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """The scores of all texts.
-
-    Attributes:
-        scores: a row per text and member, as returned by `tables.score_table`.
-        by_length: of the seeds' final texts, as returned by `tables.length_table`.
-        metrics: the final text's scores, nested by member; those of plain text under without_replacement.
-        signatures: each score's signature, by its name.
-    """
+class Evaluation(NamedTuple):
+    """The scores of all texts."""
 
     scores: pd.DataFrame
+    """A row per text and member, as returned by `tables.score_table`."""
     by_length: pd.DataFrame
+    """Of the seeds' final texts, as returned by `tables.length_table`."""
     metrics: Mapping[str, object]
+    """The final text's scores, nested by member; those of plain text under without_replacement."""
     signatures: Mapping[str, str]
 
 
@@ -63,15 +68,13 @@ def tokenize_references(
     target_tokenizer: Tokenizer,
 ) -> ReferenceSet:
     """Tokenize a test set like the training text; `further` has additional references of all sentences."""
-    first, *others = (
-        [target_tokenizer.reference(line) for line in lines] for lines in (references, *further)
-    )
+    cleaned = [[target_tokenizer.reference(line) for line in lines] for lines in (references, *further)]
     return ReferenceSet(
         sources=sources,
-        references=first,
+        references=cleaned[0],
         source_lengths=[len(source_tokenizer.words(line)) for line in sources],
         tokenized_references=[" ".join(target_tokenizer.words(line)) for line in references],
-        all_references=list(zip(first, *others, strict=True)),
+        all_references=list(zip(*cleaned, strict=True)),
         tokenizer=bleu_tokenizer(target_tokenizer.language),
     )
 
@@ -94,18 +97,39 @@ def evaluate(texts: Sequence[ScoredText], references: ReferenceSet, rouge: str |
 
 
 def score_text(text: ScoredText, references: ReferenceSet, rouge: Rouge | None) -> dict[str, object]:
-    """Return all scores of a translation as a row for `tables.score_table`."""
-    given = references.references, references.tokenized_references, references.tokenizer
-    scores = score_system(text.lines, text.tokenized, *given)
-    found = rouge.scores(text.lines, references.all_references) if rouge else {}
-    values = {name: score.value for name, score in found.items()}
-    return {"text": text.text, "member": text.member, **asdict(scores), **values}
+    """Return all scores of a translation by name, mixed case, as a row for `tables.score_table`.
+
+    `length_ratio` is words of the hypotheses / words of the references; `unknown_words` is how often `<unk>`
+    occurs in the hypotheses.
+    """
+    scores: dict[str, object] = {
+        "text": text.text,
+        "member": text.member,
+        "bleu": bleu(text.lines, references.references, references.tokenizer).value,
+        "bleu_tokenized": tokenized_bleu(text.tokenized, references.tokenized_references).value,
+        "chrf": chrf(text.lines, references.references).value,
+        "length_ratio": length_ratio(text.tokenized, references.tokenized_references),
+        "unknown_words": sum(line.split().count(UNKNOWN) for line in text.tokenized),
+    }
+    if rouge:
+        rouge_scores = rouge.scores(text.lines, references.all_references)
+        scores |= {name: score.value for name, score in rouge_scores.items()}
+    return scores
 
 
 def choose_examples(text: ScoredText, references: ReferenceSet, count: int) -> pd.DataFrame:
-    """Return `count` sentences, spread over the test set, with their translations and scores."""
+    """Return `count` sentences, spread over the test set, with their translations and own BLEU and chrF.
+
+    Lines are counted from 1.
+    """
     chosen = spread([i for i, words in enumerate(references.source_lengths) if words], count)
-    texts = references.sources, text.lines, references.references
-    examples = example_table(chosen, *texts, references.tokenizer)
-    examples.insert(1, "model", text.member)
-    return examples
+    columns = ["line", "model", "source", "hypothesis", "reference", "bleu", "chrf"]
+    rows = [
+        (
+            i + 1, text.member, references.sources[i], text.lines[i], references.references[i],
+            sentence_bleu(text.lines[i], references.references[i], references.tokenizer),
+            sentence_chrf(text.lines[i], references.references[i]),
+        )
+        for i in chosen
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=columns).round(DIGITS)

@@ -12,26 +12,17 @@ from convs2s.base.messages import inflect
 
 @dataclass(frozen=True)
 class SetIdentity:
-    """The identity of a test set.
-
-    Attributes:
-        name: as in params.yaml: files, or a sacreBLEU name.
-        lines: number of sentence pairs.
-        sha256: of all pairs as 'source TAB target LF' lines; additional references follow, each after a tab.
-    """
+    """The identity of a test set."""
 
     name: str
+    """As in params.yaml: files, or a sacreBLEU name."""
     lines: int
     sha256: str
+    """Of all pairs as 'source TAB target LF' lines; additional references follow, each after a tab."""
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read test_set.json, as written by the stage evaluate.
-
-        Raises:
-            FileNotFoundError: if there is no such file.
-            ValueError: if it has other content.
-        """
+        """Read test_set.json, as written by the stage evaluate; with other content, it is a ValueError."""
         content = read_json(path)
         if {key: type(value) for key, value in content.items()} != {"name": str, "lines": int, "sha256": str}:
             raise ValueError(
@@ -45,21 +36,15 @@ class SetIdentity:
 
 
 def identify(folder: Path) -> SetIdentity:
-    """Return the identity of a split written by the stage download.
-
-    Raises:
-        FileNotFoundError: if there is no provenance.json, source.txt or target.txt.
-        ValueError: if source and target differ in their number of lines.
-    """
+    """Return the identity of a split written by the stage download."""
     lines, digest = 0, hashlib.sha256()
     further = [list(read_lines(path)) for path in further_references(folder)]
-    for pair in zip(read_folder(folder), *further, strict=True):
-        (source, target), *others = pair
-        digest.update(("\t".join([source, target, *others]) + "\n").encode())
+    for pair, *references in zip(read_folder(folder), *further, strict=True):
+        digest.update(("\t".join([*pair, *references]) + "\n").encode())
         lines += 1
     content = read_json(folder / "provenance.json")
-    files = content.get("references", [])
-    name = " and ".join([", ".join(map(name_source, content["sources"])), *(file["name"] for file in files)])
+    sources = ", ".join(map(name_source, content["sources"]))
+    name = " and ".join([sources, *(file["name"] for file in content.get("references", []))])
     return SetIdentity(name, lines, digest.hexdigest())
 
 

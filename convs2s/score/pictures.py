@@ -11,7 +11,6 @@ import matplotlib.style
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
 from matplotlib.image import AxesImage
@@ -30,10 +29,9 @@ LARGEST_MAP = 60  # tokens per side; beyond that, a picture is unreadable
 def draw_attention(
     weights: NDArray[np.floating[Any]], source: Sequence[str], target: Sequence[str], title: str, path: Path
 ) -> None:
-    """Write a PNG of attention weights: source on the y axis, target on the x axis, as in Fig. 3.
+    """Write a PNG of attention weights (T, S): source on the y axis, target on the x axis, as in Fig. 3.
 
-    Row t of the weights (T, S) is the distribution of target token t over the source. Of sentences longer
-    than 60 tokens, only the first 60 tokens are drawn.
+    Of sentences longer than 60 tokens, only the first 60 tokens are drawn.
     """
     source, target = source[:LARGEST_MAP], target[:LARGEST_MAP]
     with matplotlib.style.context("default"):  # ignore the user's own settings
@@ -144,10 +142,4 @@ def has_glyph(character: str) -> bool:
 
 def save(figure: Figure, path: Path) -> None:
     """Write a figure as PNG, without matplotlib's version, which would change the file's hash."""
-    canvas = FigureCanvasAgg(figure)
-    figure.set_dpi(100)
-    # Figure.savefig would draw everything once more, only to lay it out.
-    if (layout := figure.get_layout_engine()) is not None:
-        layout.execute(figure)
-        figure.set_layout_engine("none")
-    canvas.print_png(path, metadata={"Software": None})  # type: ignore[no-untyped-call]
+    figure.savefig(path, format="png", dpi=100, metadata={"Software": None})

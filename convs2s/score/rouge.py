@@ -8,8 +8,7 @@ This module adds what the library lacks, as ROUGE-1.5.5 does it:
 - the jackknife is the mean over the sets of all references but one (Lin, 2004, section 2.1).
 
 A score is the mean over summaries; an empty summary scores 0. Lead baselines of Reuters headlines score 0.1
-to 0.5 points less than with the program: it looks up irregular words (said: say), which the library's Porter
-stemmer does not know, and prints the mean of 1,000 bootstrap samples.
+to 0.5 points less than with the program, which also looks up irregular words (said: say).
 """
 
 from collections.abc import Sequence
@@ -21,7 +20,6 @@ from typing import Literal, NamedTuple
 from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import DefaultTokenizer
 
-from convs2s.base.messages import inflect
 from convs2s.score.corpus_scores import Score
 
 NAMES = ("rouge1", "rouge2", "rougeL")
@@ -39,17 +37,13 @@ class Matches(NamedTuple):
 
 @dataclass(frozen=True)
 class Rouge:
-    """How summaries are compared with references.
-
-    Attributes:
-        measure: recall, or F1.
-        max_bytes: number of leading UTF-8 bytes of a text that count; None for all.
-        jackknife: whether the mean is taken over the sets of all references but one.
-    """
+    """How summaries are compared with references."""
 
     measure: Literal["recall", "f1"]
     max_bytes: int | None
+    """Number of leading UTF-8 bytes of a text that count; None for all."""
     jackknife: bool
+    """Whether the mean is taken over the sets of all references but one."""
 
     def scores(self, summaries: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, Score]:
         """Return the scores of a test set by name: rouge1, rouge2, rougeL.
@@ -59,15 +53,13 @@ class Rouge:
         """
         if not summaries or len(summaries) != len(references):
             raise ValueError(
-                f"expected a test set with one or more references per summary, found "
-                f"{inflect(len(summaries), 'summary', 'summaries')} and references for {len(references):,}. "
-                "Summarize the test set that is being scored: dvc repro"
+                f"expected a test set with references for each summary, found {len(summaries):,} summaries "
+                f"and references for {len(references):,}. Summarize the test set: dvc repro"
             )
         scored = [self.score_one(*pair) for pair in zip(summaries, references, strict=True)]
         signature = self.signature(references)
-        return {
-            name: Score(100 * sum(one[name] for one in scored) / len(scored), signature) for name in NAMES
-        }
+        means = {name: sum(scores[name] for scores in scored) / len(scored) for name in NAMES}
+        return {name: Score(100 * mean, signature) for name, mean in means.items()}
 
     def score_one(self, summary: str, references: Sequence[str]) -> dict[str, float]:
         """Return the scores of one summary, 0 to 1, by name."""

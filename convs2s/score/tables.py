@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from convs2s.score.corpus_scores import WORDS, bleu, chrf, sentence_bleu, sentence_chrf
+from convs2s.score.corpus_scores import WORDS, bleu, chrf
 
 DIGITS = {
     "bleu": 2, "bleu_tokenized": 2, "chrf": 2, "rouge1": 2, "rouge2": 2, "rougeL": 2,
@@ -75,14 +75,14 @@ def length_table(
     for index, words in enumerate(source_words):
         members.setdefault(length_class(words), []).append(index)
     rows = []
-    for name in sorted(members):
-        own = [references[i] for i in members[name]]
-        found = [[system[i] for i in members[name]] for system in systems]
+    for name, indices in sorted(members.items()):
+        of_class = [references[i] for i in indices]
+        texts = [[system[i] for i in indices] for system in systems]
         rows.append({
             "source_words": name,
-            "sentences": len(own),
-            "bleu": sum(bleu(lines, own, tokenizer).value for lines in found) / len(found),
-            "chrf": sum(chrf(lines, own).value for lines in found) / len(found),
+            "sentences": len(of_class),
+            "bleu": sum(bleu(lines, of_class, tokenizer).value for lines in texts) / len(texts),
+            "chrf": sum(chrf(lines, of_class).value for lines in texts) / len(texts),
         })  # fmt: skip
     return pd.DataFrame(rows).round(DIGITS)
 
@@ -91,26 +91,6 @@ def spread(candidates: Sequence[int], count: int) -> list[int]:
     """Return `count` evenly spaced candidates, or all if there are fewer."""
     count = min(count, len(candidates))
     return [candidates[(2 * i + 1) * len(candidates) // (2 * count)] for i in range(count)]
-
-
-def example_table(
-    chosen: Sequence[int],
-    sources: Sequence[str],
-    hypotheses: Sequence[str],
-    references: Sequence[str],
-    tokenizer: str = WORDS,
-) -> pd.DataFrame:
-    """Return the chosen sentences with their own BLEU and chrF; lines are counted from 1."""
-    columns = ["line", "source", "hypothesis", "reference", "bleu", "chrf"]
-    rows = [
-        (
-            i + 1, sources[i], hypotheses[i], references[i],
-            sentence_bleu(hypotheses[i], references[i], tokenizer),
-            sentence_chrf(hypotheses[i], references[i]),
-        )
-        for i in chosen
-    ]  # fmt: skip
-    return pd.DataFrame(rows, columns=columns).round(DIGITS)
 
 
 def join_cells(table: pd.DataFrame) -> list[str]:
