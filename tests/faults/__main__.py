@@ -25,8 +25,8 @@ from tests.faults.results import differences, outputs
 TARGETS = ("group", "dvc", "stage")
 
 
-def kill(process: forked.Process, target: str) -> bool:
-    """Kill DVC, its stage or both; return whether there was anything to kill."""
+def kill(process: forked.Process, target: str) -> None:
+    """Kill DVC, its stage, or both; nothing if it has just ended."""
     with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess, IndexError):
         if target == "group":
             process.kill_group()
@@ -34,17 +34,12 @@ def kill(process: forked.Process, target: str) -> bool:
             process.kill()
         else:
             psutil.Process(process.pid).children()[0].kill()
-        return True
-    return False
 
 
 def play(
     folder: Path, expected: Mapping[str, str], dice: random.Random, patience: float
 ) -> tuple[Kills, list[str]]:
-    """Run `make repro` in an empty repository, killing it at random times, until a run ends by itself.
-
-    Args:
-        patience: a run is killed within this many seconds.
+    """Run `make repro` from scratch, killing it at random times, until a run ends by itself.
 
     Returns:
         The kills by target, and what differs from an undisturbed run.
@@ -56,28 +51,25 @@ def play(
         repair(folder)
         process, target = forked.start(folder), dice.choice(TARGETS)
         process.join(dice.uniform(0, patience))
-        killed = process.is_alive() and (kill(process, target) or kill(process, target := "group"))
-        kills[target] += killed
+        alive = process.is_alive()
+        kill(process, target)
         patience *= 1.02  # otherwise a round might not end on a machine that has become much busier
         status = process.wait()
         if status == 0:
             return kills, [*map(str, forked.left_running(folder)), *differences(folder, expected)]
-        if not killed:
+        kills[target] += 1
+        if not alive:
             return kills, [f"a run that nobody killed ended with status {status}"]
 
 
-def play_rounds(count: int, patience: float, play: Callable[[float], tuple[Kills, list[str]]]) -> int:
+def play_rounds(count: int, play: Callable[[], tuple[Kills, list[str]]]) -> int:
     """Play rounds until there were `count` kills, but not after one that differs; return the exit status."""
-    total, rounds, faults = Kills(), 0, list[str]()
+    total, faults = Kills(), list[str]()
     while total.total() < count and not faults:
-        rounds += 1
-        begin = time.monotonic()
-        kills, faults = play(patience)
-        if not kills.total():  # the run was over before the first kill: the machine has become faster
-            patience = min(patience, time.monotonic() - begin)
+        kills, faults = play()
         total += kills
-        print(f"round {rounds}: {dict(kills)} {faults or 'equal'}", flush=True)
-    print(f"{total.total()} kills in {rounds} rounds: {dict(total)}; all equal: {not faults}")
+        print(f"{dict(kills)} {faults or 'equal'}", flush=True)
+    print(f"{total.total()} kills: {dict(total)}; all equal: {not faults}")
     return int(bool(faults))
 
 
@@ -93,15 +85,14 @@ def main() -> int:
         folder = Path(temporary)
         if arguments.flow:
             with flow_kills.start_clone(folder) as (clone, expected, patience):
-                play_flow = functools.partial(flow_kills.play, clone, expected, dice)
-                return play_rounds(arguments.kills, patience, play_flow)
+                play_round = functools.partial(flow_kills.play, clone, expected, dice, patience)
+                return play_rounds(arguments.kills, play_round)
         base = repository.make_base(folder)
         begin, expected = time.monotonic(), outputs(base)
         repository.repro(base)
         patience = 4 * (time.monotonic() - begin)  # a run with nothing to do takes a quarter of it
-        return play_rounds(
-            arguments.kills, patience, functools.partial(play, folder / "round", expected, dice)
-        )
+        play_round = functools.partial(play, folder / "round", expected, dice, patience)
+        return play_rounds(arguments.kills, play_round)
 
 
 if __name__ == "__main__":

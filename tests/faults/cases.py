@@ -1,15 +1,18 @@
 """The table of faults: each takes an up-to-date repository and does something bad to it."""
 
 import errno
-import json
+import locale
+import os
+import resource
 import shutil
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import Mock
 
 from tests.faults import forked, injection, repository, results
-from tests.faults.surroundings import SURROUNDINGS
 
 Fault = Callable[[Path], object]  # called with the folder of a copy of the repository
 
@@ -25,189 +28,123 @@ class Case(NamedTuple):
         return f"{self.kind}: {self.name}"
 
 
-def interrupt(folder: Path, stage: str, hook: forked.Hook, process: str | None = None) -> int:
-    """Make DVC run a stage with a hook in its process, or in DVC's; return DVC's exit status."""
+def interrupt(folder: Path, stage: str, hook: injection.Hook, process: str = "") -> None:
+    """Make DVC run a stage with a hook in its process, or in DVC's own, that must make the command fail."""
     repository.forget(folder, stage)
-    return forked.start(folder, {process or stage: hook}, "--single-item", stage).wait()
+    assert forked.start(folder, {process or stage: hook}, "--single-item", stage).wait() != 0
 
 
-def at(
-    stage: str, share: float, action: injection.Action, process: str | None = None
-) -> Callable[[Path], int]:
-    """Return a fault at an operation of a stage's process, or of DVC's: share 0 is the first, 1 the last."""
-
-    def fault(folder: Path) -> int:
-        counts = json.loads((folder / repository.OPERATIONS).read_text())
-        number = 1 + round(share * (counts[process or stage] - 1))
-        return interrupt(folder, stage, injection.at(number, action, folder), process)
-
-    return fault
-
-
-def within(stage: str, hook: forked.Hook) -> Fault:
-    """Return a fault that runs a stage within limits; one that needs no more succeeds."""
-    return lambda folder: interrupt(folder, stage, hook)
-
-
-def kills() -> Iterator[Case]:
-    """Kill a stage, DVC or everything, at operations of stages and of DVC itself."""
-    for target, stage, share in (
-        ("group", "train@1", 0.1),
-        ("group", "train@1", 0.9),
-        ("group", "download@train", 0.7),
-        ("group", "encode@train", 1.0),
-        ("group", "package@1", 0.0),
-        ("dvc", "train@1", 0.5),
-        ("dvc", "truecase", 0.5),
-        ("dvc", "align", 0.0),
-        ("dvc", "evaluate", 1.0),
-        ("stage", "train@1", 0.3),
-        ("stage", "tokenize@train", 0.7),
-        ("stage", "candidates", 1.0),
-        ("stage", "translate@1", 0.5),
-    ):
-        action = injection.send(signal.SIGKILL, target)
-        yield Case(f"kill {target}", f"{stage} at {share:.0%}", at(stage, share, action))
-    for share in (0.5, 0.1, 0.9):
-        action = injection.send(signal.SIGKILL, "group")
-        yield Case("kill in DVC", f"at {share:.0%}", at("filter", share, action, "dvc"))
-    for name in ("dvc.lock", ".dvc/tmp/rwlock"):
-        for keep in (0.5, 0.0):
-            yield Case("kill in a write", f"of {name}, after {keep:.0%} of it", in_place(name, keep))
-    for stage, size in (("train@1", 5000), ("filter", 100)):
-        hook = injection.limit_file_size(size, dies=True)
-        yield Case("kill in a write", f"of {stage}, after {size} bytes of a file", within(stage, hook))
-
-
-def in_place(name: str, keep: float) -> Fault:
-    """Return a fault that kills everything while DVC writes a file in place."""
+def at(number: int, stage: str, action: injection.Action, process: str = "") -> Fault:
+    """Return a fault at the n-th operation of a stage's process, or of DVC's own."""
 
     def fault(folder: Path) -> None:
-        hook = injection.on(folder / name, injection.cut_and_die(keep), folder)
-        assert interrupt(folder, "filter", hook, "dvc") == -signal.SIGKILL
+        hook = injection.operations(lambda count, path: action(path) if count == number else None, folder)
+        interrupt(folder, stage, hook, process)
 
     return fault
 
 
-def signals() -> Iterator[Case]:
-    """Send signals that end programs; DVC ignores SIGINT while a stage runs."""
-    for number, target, stage in (
-        (signal.SIGINT, "group", "train@1"),
-        (signal.SIGTERM, "dvc", "tokenize@train"),
-        (signal.SIGTERM, "stage", "train@1"),
-        (signal.SIGHUP, "group", "tokenize@train"),
-    ):
-        name = f"{signal.Signals(number).name} to {target} in {stage}"
-        yield Case("signal", name, at(stage, 0.5, injection.send(number, target)))
+def cut_in_place(name: str, folder: Path) -> None:
+    """Kill everything while DVC writes a file in place."""
+    file, cut = folder / name, injection.cut_and_die
+    hook = injection.operations(lambda _, path: cut(path) if path == file else None, folder)
+    interrupt(folder, "filter", hook, "dvc")
 
 
-def disk_and_memory() -> Iterator[Case]:
-    """Make operations fail for lack of disk or memory."""
-    for number, stage, share in (
-        (errno.ENOSPC, "train@1", 0.5),
-        (errno.ENOSPC, "tokenize@train", 0.5),
-        (errno.EIO, "filter", 1.0),
-        (errno.EIO, "translate@1", 1.0),
-    ):
-        fault = at(stage, share, injection.fail(OSError(number, "injected")))
-        yield Case("disk", f"{errno.errorcode[number]}, {stage} at {share:.0%}", fault)
-    limit = injection.limit_file_size(3000, dies=False)
-    yield Case("disk", "package@1 cannot write beyond 3000 bytes", within("package@1", limit))
-    yield Case("memory", "none left, train@1 at 50%", at("train@1", 0.5, injection.fail(MemoryError())))
+def damage(name: str, folder: Path) -> None:
+    """Cut an output in half."""
+    (folder / name).write_bytes((folder / name).read_bytes()[: (folder / name).stat().st_size // 2])
 
 
-def damage() -> Iterator[Case]:
-    """Damage the outputs of stages; `tests.test_repair` damages DVC's own files."""
-    for path, change in (
-        ("data/trained/1/model/weights.safetensors", lambda content: content[:-1] + b"!"),
-        ("data/tokenized/train/target.txt", lambda content: content[: len(content) // 2]),
-        ("data/encoded/train/source.ids.npy", lambda content: content + b"\0" * 64),
-        ("data/replaced/1/plain.txt", lambda _: b"another file\n"),
-    ):
-        yield Case("damage", path, changed(path, change))
+def train_twice(folder: Path) -> None:
+    """Run two commands at once; one may have to wait, and at least one must succeed."""
+    repository.forget(folder, "train@1")
+    both = [forked.start(folder, None, "--single-item", "train@1") for _ in range(2)]
+    assert 0 in [process.wait() for process in both]
 
 
-def changed(name: str, change: Callable[[bytes], bytes]) -> Fault:
-    """Return a fault that changes the content of a file."""
-
-    def fault(folder: Path) -> None:
-        before = (folder / name).read_bytes()
-        (folder / name).write_bytes(change(before))
-        assert (folder / name).read_bytes() != before
-
-    return fault
+def train_right_after_a_kill(folder: Path) -> None:
+    """Start a command after a kill of DVC, whose stage may still be running."""
+    at(20, "train@1", injection.send(signal.SIGKILL, "dvc"))(folder)
+    repository.repro(folder, None, "--single-item", "train@1")
 
 
-def concurrency() -> Iterator[Case]:
-    """Run two commands in one clone."""
-    for stage in ("train@1", "tokenize@train"):
-        yield Case("concurrency", f"two commands from {stage} on", twice(stage))
-    yield Case("concurrency", "a second command right after a kill of dvc in train@1", at_once("train@1"))
+def edit(stage: str, path: str, folder: Path) -> None:
+    """Edit what a stage depends on while it runs, and undo it later: DVC must not have recorded the stage."""
+    source = (folder / "pipelines").resolve()
+    (folder / "pipelines").unlink()  # a link that all repositories share
+    shutil.copytree(source, folder / "pipelines")
+    before = (folder / path).read_bytes()
+    after = before.replace(b"batch_sentences: 16", b"batch_sentences: 17")
+    after += b"" if path == "params.yaml" else b"\nEDITED = 1\n"
+    at(4, stage, lambda _: (folder / path).write_bytes(after))(folder)
+    assert stage not in results.lock(folder)
+    (folder / path).write_bytes(before)
 
 
-def twice(stage: str) -> Fault:
-    """Return a fault that runs two commands at once; one may have to wait, and at least one must succeed."""
-
-    def fault(folder: Path) -> None:
-        repository.forget(folder, stage)
-        both = [forked.start(folder, None, "--single-item", stage) for _ in range(2)]
-        assert 0 in [process.wait() for process in both]
-
-    return fault
+def run_with(hook: forked.Hook, folder: Path) -> None:
+    """Run everything with a hook in DVC and, since they are its children, in all stages."""
+    results.begin_anew(folder)
+    assert repository.repro(folder, {"dvc": hook}) == 0, folder.with_suffix(".log").read_text()[-2000:]
 
 
-def at_once(stage: str) -> Fault:
-    """Return a fault that starts a command after a kill of DVC, whose stage may still be running."""
-
-    def fault(folder: Path) -> None:
-        at(stage, 0.5, injection.send(signal.SIGKILL, "dvc"))(folder)
-        repository.repro(folder, None, "--single-item", stage)
-
-    return fault
-
-
-def edits() -> Iterator[Case]:
-    """Edit what a stage depends on while it runs; put it back afterwards."""
-    for kind, stage, path in (
-        ("value", "train@1", "params.yaml"),
-        ("code", "align", "pipelines/stages/align.py"),
-        ("input", "download@train", "data/own/train.tsv"),
-        ("input", "evaluate", "data/replaced/1/plain.txt"),
-    ):
-        yield Case(f"edit {kind}", f"in {stage}", edit(stage, path))
+def allow_little() -> None:
+    """Allow what a small container does: 64 open files, ASCII, no name, no HOME, no TMPDIR."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    os.umask(0o077)
+    os.environ.update({"LANG": "C", "LC_ALL": "C", "HOME": "/proc", "TMPDIR": "/nonexistent"})
+    locale.setlocale(locale.LC_ALL, "C")
+    for name in ("USER", "LOGNAME"):
+        os.environ.pop(name, None)
 
 
-def edit(stage: str, path: str) -> Fault:
-    """Return a fault after which DVC must not have recorded the stage."""
-
-    def fault(folder: Path) -> None:
-        source = (folder / "pipelines").resolve()
-        (folder / "pipelines").unlink()  # a link that all repositories share
-        shutil.copytree(source, folder / "pipelines")
-        before = (folder / path).read_bytes()
-        after = before.replace(b"batch_sentences: 16", b"batch_sentences: 17")
-        if path != "params.yaml":
-            after += b"\nEDITED = 1\n"
-
-        def change(_: Path) -> None:
-            (folder / path).write_bytes(after)
-
-        status = at(stage, 0.5, change)(folder)
-        assert (folder / path).read_bytes() != before
-        assert status != 0 and stage not in results.lock(folder)
-        (folder / path).write_bytes(before)
-
-    return fault
+def run_under_an_odd_name(folder: Path) -> None:
+    """Run everything in a folder with a name that a shell would take apart, then move it back."""
+    results.begin_anew(folder)
+    place = folder.rename(folder.with_name("-f a'b\"c$HOME Übung 翻译"))
+    try:
+        assert repository.repro(place) == 0, place.with_suffix(".log").read_text()[-2000:]
+    finally:
+        place.rename(folder)
 
 
-def cases() -> list[Case]:
-    """Return the table; the first case of a kind should be the most important one."""
-    return [
-        *kills(),
-        *signals(),
-        *disk_and_memory(),
-        *damage(),
-        *concurrency(),
-        *edits(),
-        *(Case("surroundings", name, run) for name, run in SURROUNDINGS.items()),
-    ]
+def link_data(folder: Path) -> None:
+    """Keep data/ on another disk, behind a link."""
+    shutil.move(folder / "data", folder.with_name("disk"))
+    (folder / "data").symlink_to(folder.with_name("disk"))
+    run_with(lambda: None, folder)
+
+
+KILL = partial(injection.send, signal.SIGKILL)
+NO_SPACE, BROKEN = (OSError(number, "injected") for number in (errno.ENOSPC, errno.EIO))
+LITTLE_SPACE = partial(interrupt, stage="train@1", hook=injection.die_beyond(5000))
+CASES = [
+    Case("kill group", "train@1", at(30, "train@1", KILL("group"))),
+    Case("kill group", "train@1 at its start", at(5, "train@1", KILL("group"))),
+    Case("kill group", "encode@train at its end", at(8, "encode@train", KILL("group"))),
+    Case("kill dvc", "train@1", at(40, "train@1", KILL("dvc"))),
+    Case("kill dvc", "evaluate at its end", at(25, "evaluate", KILL("dvc"))),
+    Case("kill stage", "train@1", at(20, "train@1", KILL("stage"))),
+    Case("kill stage", "candidates", at(50, "candidates", KILL("stage"))),
+    Case("kill in DVC", "early", at(50, "filter", KILL("group"), "dvc")),
+    Case("kill in DVC", "late", at(120, "filter", KILL("group"), "dvc")),
+    Case("kill in a write", "half of dvc.lock", partial(cut_in_place, "dvc.lock")),
+    Case("kill in a write", "half of .dvc/tmp/rwlock", partial(cut_in_place, ".dvc/tmp/rwlock")),
+    Case("kill in a write", "5000 bytes of a checkpoint", LITTLE_SPACE),
+    Case("signal", "SIGINT to group in train@1", at(30, "train@1", injection.send(signal.SIGINT, "group"))),
+    Case("signal", "SIGTERM to dvc", at(3, "tokenize@train", injection.send(signal.SIGTERM, "dvc"))),
+    Case("disk", "no space in filter", at(20, "filter", Mock(side_effect=NO_SPACE))),
+    Case("disk", "an error in translate@1", at(10, "translate@1", Mock(side_effect=BROKEN))),
+    Case("memory", "none left in train@1", at(30, "train@1", Mock(side_effect=MemoryError))),
+    Case("damage", "of weights", partial(damage, "data/trained/1/model/weights.safetensors")),
+    Case("damage", "of a text", partial(damage, "data/tokenized/train/target.txt")),
+    Case("concurrency", "two commands from train@1 on", train_twice),
+    Case("concurrency", "a second command right after a kill of dvc", train_right_after_a_kill),
+    Case("edit value", "in train@1", partial(edit, "train@1", "params.yaml")),
+    Case("edit code", "in align", partial(edit, "align", "pipelines/stages/align.py")),
+    Case("edit input", "in evaluate", partial(edit, "evaluate", "data/replaced/1/plain.txt")),
+    Case("surroundings", "of a small container", partial(run_with, allow_little)),
+    Case("surroundings", "a name with quotes, a dollar and a hyphen first", run_under_an_odd_name),
+    Case("surroundings", "data is a link", link_data),
+]
+"""The first case of a kind should be the most important one."""

@@ -26,9 +26,7 @@ from tests.flows.server import FINAL, Server, soon
 # The text that identifies each program in a command line.
 PROGRAMS = {"flow": "prefect.", "guard": "pipelines.flows.guard", "dvc": "-m dvc", "stage": "toy.py"}
 TARGETS = ["server", "worker", "server and worker", *PROGRAMS, "all"]
-ENDING = {"worker", "server and worker", "flow", "all"}
 GRACE = 10.0  # seconds without any process after which a run is over, even if the server has not noticed
-LIMIT = 600.0  # seconds after which a run counts as hung
 
 
 @dataclass
@@ -47,13 +45,6 @@ class Clone:
         if self.worker is None or self.worker.poll() is not None:
             self.worker = self.server.worker(self.root, "pipelines")
 
-    def clear(self) -> None:
-        """Delete everything that has been computed."""
-        for name in ("data", ".dvc/cache"):
-            shutil.rmtree(self.root / name, ignore_errors=True)
-        for name in ("dvc.lock", "notes.jsonl"):
-            (self.root / name).unlink(missing_ok=True)
-
     def state(self, run: str) -> str:
         """Return the type of a run's state, or "" while the server is unreachable."""
         try:
@@ -62,88 +53,66 @@ class Clone:
             return ""
 
     def programs(self) -> list[tuple[int, str]]:
-        """Return the number and the command line of each process in the clone, except its worker.
-
-        The flow's own process, which runs below the worker, has another folder.
-        """
+        """Return the number and the command line of each process in the clone or below its worker."""
         assert self.worker is not None
-        found, worker, below = [], self.worker.pid, list[psutil.Process]()
+        below = list[psutil.Process]()
         with contextlib.suppress(psutil.Error):
-            below = psutil.Process(worker).children(recursive=True)
-        for process in psutil.process_iter():
-            with contextlib.suppress(psutil.Error):
-                inside = process in below or (process.pid != worker and Path(process.cwd()) == self.root)
-                if inside and process.status() != psutil.STATUS_ZOMBIE:
-                    found.append((process.pid, " ".join(process.cmdline())))
-        return found
+            below = psutil.Process(self.worker.pid).children(recursive=True)
+        processes = [p for p in psutil.process_iter(["cwd", "cmdline", "status"]) if p.pid != self.worker.pid]
+        belonging = [p for p in processes if p in below or p.info["cwd"] == str(self.root)]
+        return [(p.pid, " ".join(p.info["cmdline"] or [])) for p in belonging if p.info["status"] != "zombie"]
 
     def kill(self, target: str, dice: random.Random) -> bool:
         """Kill a target; return whether there was one."""
-        server, worker = self.server.process, self.worker
-        assert server and worker
-        both = [server, worker]
-        own = {"server": [server], "worker": [worker], "server and worker": both, "all": both}.get(target, [])
-        others = [pid for pid, line in self.programs() if PROGRAMS.get(target, "") in line]
+        assert self.server.process and self.worker
+        services = {"server": self.server.process, "worker": self.worker}
+        killed = [service for name, service in services.items() if name in target or target == "all"]
+        pids = [pid for pid, line in self.programs() if PROGRAMS.get(target, "") in line]
         if target != "all":
-            others = dice.sample(others, min(len(others), target in PROGRAMS))
-        for pid in (*(one.pid for one in own), *others):
+            pids = dice.sample(pids, min(len(pids), target in PROGRAMS))
+        for pid in (*(service.pid for service in killed), *pids):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        for one in own:
-            one.wait()
-        return bool(own or others)
+        for service in killed:
+            service.wait()
+        return bool(killed or pids)
 
     def wait(self, run: str) -> str:
-        """Wait for a run to end; return its state, `LOST` if no process is left to report it, or `HANGS`."""
-        begin = seen = time.monotonic()
-        while time.monotonic() - begin < LIMIT:
+        """Wait for a run to end; return its state, or `LOST` if no process is left to report it."""
+        seen = time.monotonic()
+        while time.monotonic() - seen < GRACE:
             self.up()  # a worker exits if the server is slow to answer at its start
             state = self.state(run)
             if self.programs() or state in {"SCHEDULED", ""}:
                 seen = time.monotonic()
             elif state in FINAL:
                 return state
-            elif time.monotonic() - seen > GRACE:
-                return "LOST"
             time.sleep(0.2)
-        return "HANGS"
+        return "LOST"
 
 
 def play(
     clone: Clone, expected: dict[str, str], dice: random.Random, patience: float
 ) -> tuple[Kills, list[str]]:
-    """Run the flow from scratch, killing at random times, until it completes.
-
-    Returns:
-        The kills by target, and what differs from an undisturbed run.
-    """
-    clone.clear()
+    """Run the flow from scratch, killing something at a random time, until it completes; return as `play`."""
+    for name in ("data", ".dvc/cache"):
+        shutil.rmtree(clone.root / name, ignore_errors=True)
+    for name in ("dvc.lock", "notes.jsonl"):
+        (clone.root / name).unlink(missing_ok=True)
     kills = Kills()
     while True:
         clone.up()
-        run = clone.server.trigger(parallel=3)
-        struck = strike(clone, run, dice, patience)
-        kills += struck
+        run, target = clone.server.trigger(parallel=3), dice.choice(TARGETS)
+        time.sleep(dice.uniform(0, patience))
+        killed = clone.kill(target, dice)
+        kills[target] += killed
         state = clone.wait(run)
         if state == "COMPLETED":
             soon(lambda: not clone.programs(), 10)
             left = [f"{line} is left" for _, line in clone.programs()]
             return kills, [*left, *differences(clone.root, expected)]
-        if state == "HANGS" or not struck:
-            return kills, [f"{state} after {dict(struck)}"]
-
-
-def strike(clone: Clone, run: str, dice: random.Random, patience: float) -> Kills:
-    """Kill one target after another during a run, until a kill that ends it; return the kills."""
-    kills, pause = Kills(), dice.uniform(0, 0.7 * patience)
-    while not soon(lambda: clone.state(run) in FINAL, pause):
-        target, pause = dice.choice(TARGETS), dice.uniform(0, patience / 8)
-        if clone.kill(target, dice):
-            kills[target] += 1
-            clone.up()
-        if kills.keys() & ENDING:
-            break
-    return kills
+        if not killed:
+            return kills, [f"{state}, although nothing was killed"]
 
 
 @contextlib.contextmanager

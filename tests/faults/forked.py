@@ -1,14 +1,10 @@
 """`dvc repro` in a fork of this process, its stages in forks of that one, so that imports happen only once.
 
-Everything else is as on the command line: DVC's own code starts each stage and waits for it, the stage's
-runner runs as a program, and each is a process that can be killed.
-
-This module imports nothing of the project: in `tests.faults.edits`, each stage imports its repository's code.
+Everything else is as on the command line. This module imports nothing of the project: in
+`tests.faults.edits`, each stage imports its repository's code.
 """
 
-import contextlib
 import functools
-import importlib
 import os
 import runpy
 import shlex
@@ -22,6 +18,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
+import dvc.cli.parser  # and with it all commands, so that no fork has to
 import dvc.stage.run
 import psutil
 from dvc.cli import main as dvc_main
@@ -101,32 +98,10 @@ def start(folder: Path, hooks: Hooks | None = None, *options: str) -> Process:
     return Process(run)
 
 
-def import_dvc(folder: Path) -> None:
-    """Import what DVC imports while it works in a repository.
-
-    DVC itself runs in a fork, so that this process does not keep its open files.
-    """
-    names = folder.with_name("imported")
-
-    def work() -> int:
-        os.chdir(folder)
-        dvc_main(["repro", "--dry", "--quiet"])  # fails, because there are no outputs yet
-        names.write_text("\n".join(sys.modules))
-        return 0
-
-    assert Process(work).wait() == 0
-    for name in names.read_text().split():
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
-
-
 def left_running(folder: Path) -> list[psutil.Process]:
     """Return the processes that do not end in a repository within 75 s; kill them."""
-    running = []
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            if process.status() != psutil.STATUS_ZOMBIE and Path(process.cwd()) == folder:
-                running.append(process)
+    processes = psutil.process_iter(["cwd", "status"])
+    running = [p for p in processes if p.info["cwd"] == str(folder) and p.info["status"] != "zombie"]
     alive: list[psutil.Process] = psutil.wait_procs(running, timeout=75)[1]
     for process in alive:
         process.kill()

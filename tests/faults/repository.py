@@ -1,7 +1,6 @@
 """A small repository with the real DAG, the real stages and a toy corpus, run once without faults."""
 
 import collections
-import json
 import shutil
 from pathlib import Path
 
@@ -13,23 +12,18 @@ from convs2s.config.params import Params
 from pipelines.repair import repair
 from pipelines.stages.__main__ import load, stages
 from tests.corpus import pairs, with_pairs
-from tests.faults import forked, injection, results
+from tests.faults import forked, results
 from tests.train.tiny import ROOT, tiny_params
 
 PAIRS, TEST_PAIRS, VOCABULARY = 60, 6, 170
 END = ("END", "ENDE")
 """The last pair of training and test texts, which tests may edit."""
 
-OPERATIONS = "operations.json"
 Kills = collections.Counter[str]  # by target
 
 
 def make_base(folder: Path) -> Path:
-    """Make the repository in a folder and run the DAG, unless another process already has; return it.
-
-    Its operations.json has the number of operations of each stage's process, and of DVC's ("dvc") when it
-    runs only the stage filter.
-    """
+    """Make the repository in a folder and run the DAG, unless another process already has; return it."""
     folder.mkdir(parents=True, exist_ok=True)
     base = folder / "base"
     for name in stages():
@@ -37,21 +31,8 @@ def make_base(folder: Path) -> Path:
     with FileLock(folder / "lock"):
         if not base.exists():
             make(base)
-        forked.import_dvc(base)
-        if not (base / OPERATIONS).exists():
-            (base / OPERATIONS).write_text(json.dumps(count_operations(base, folder / "operations")))
+            assert repro(base) == 0, base.with_suffix(".log").read_text()[-3000:]
     return base
-
-
-def count_operations(base: Path, log: Path) -> dict[str, int]:
-    """Run the DAG; return the number of operations of each process."""
-    log.mkdir()
-    status = repro(base, {"*": injection.record(log, base)})
-    assert status == 0, base.with_suffix(".log").read_text()[-3000:]
-    other = copy(base, base.with_name("counted"))
-    forget(other, "filter")
-    assert repro(other, {"dvc": injection.record(log, other)}, "--single-item", "filter") == 0
-    return {path.name: path.read_text().count("\n") for path in log.iterdir()}
 
 
 def toy_params(folder: Path) -> Params:

@@ -6,13 +6,12 @@ from pathlib import Path
 import pytest
 
 from tests.faults import forked, repository
-from tests.faults.cases import Case, cases
+from tests.faults.cases import CASES, Case
 from tests.faults.results import differences, outputs
 
 pytestmark = pytest.mark.faults
 
-TABLE = cases()
-OF_EACH_KIND = list({case.kind: case for case in reversed(TABLE)}.values())[::-1]
+OF_EACH_KIND = list({case.kind: case for case in reversed(CASES)}.values())[::-1]
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +21,7 @@ def base(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
     return repository.make_base((folder if worker_id == "master" else folder.parent) / "faults")
 
 
-@pytest.mark.parametrize("case", TABLE if os.environ.get("ALL") else OF_EACH_KIND, ids=str)
+@pytest.mark.parametrize("case", CASES if os.environ.get("ALL") else OF_EACH_KIND, ids=str)
 def test_the_next_command_repairs(case: Case, base: Path, tmp_path: Path) -> None:
     """Outputs and dvc.lock must equal an undisturbed run's, with no process or unfinished file left."""
     folder = repository.copy(base, tmp_path / "repo")
