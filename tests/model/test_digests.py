@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 from convs2s.model.description import digest_of_content, seal
-from convs2s.package.folder import Settings, write_package
 from convs2s.package.translator import load
-from tests.decode.parrot import TOKENIZE, TRANSLATE
 from tests.package.small_package import write_small_package
 
 
@@ -78,15 +76,3 @@ def test_a_file_with_a_digest_cannot_be_missing(package: Path) -> None:
     (package / "more.tsv").unlink()
     with pytest.raises(FileNotFoundError, match=r"lacks more\.tsv, which its model\.json names"):
         load(package, "cpu")
-
-
-def test_damage_is_not_packaged(tmp_path: Path) -> None:
-    """A package would give the damaged weights a valid digest."""
-    write_small_package(tmp_path)
-    flip(tmp_path / "model" / "weights.safetensors", 8 * 2000)
-    settings = Settings(("en", "de"), TOKENIZE, TRANSLATE, replace=False)
-    with pytest.raises(ValueError, match=r"model/weights\.safetensors has changed since it was written"):
-        write_package(
-            tmp_path / "again", tmp_path / "model", tmp_path / "vocabulary",
-            tmp_path / "alignment" / "dictionary.tsv", None, settings, "card",
-        )  # fmt: skip

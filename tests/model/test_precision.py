@@ -58,22 +58,6 @@ def test_auto_asks_the_processor(
     check(CPU, expected)
 
 
-@pytest.mark.parametrize(
-    ("capability", "expected"),
-    [
-        ((7, 5), "float32, as Toy GPU has no bfloat16 products"),
-        ((8, 0), "bfloat16, as Toy GPU has bfloat16"),
-    ],
-)
-def test_auto_asks_the_gpu(
-    capability: tuple[int, int], expected: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Turing emulates bfloat16, Ampere has it."""
-    monkeypatch.setattr("torch.cuda.get_device_name", lambda _: "Toy GPU")
-    monkeypatch.setattr("torch.cuda.get_device_capability", lambda _: capability)
-    check(torch.device("cuda"), expected)
-
-
 def check(device: torch.device, expected: str) -> None:
     """Check what `auto` gives, and that only bfloat16 without hardware warns."""
     auto, half = choose_precision("auto", device), choose_precision("bfloat16", device)

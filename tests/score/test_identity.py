@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from convs2s.base.files import write_lines
-from convs2s.score.identity import identify, name_source
+from convs2s.score.identity import identify
 from convs2s.text.sources.pair_files import file_part
 from convs2s.text.sources.split import write_split
 
@@ -34,10 +34,3 @@ def test_further_references_are_part_of_the_test_set(tmp_path: Path) -> None:
         found.append(identify(tmp_path / f"with-{name}"))
     assert [one.name for one in found] == ["a.tsv and ref1", "a.tsv and ref2", "a.tsv"]
     assert len({one.sha256 for one in found}) == 3
-
-
-def test_every_kind_of_source_has_a_name() -> None:
-    """Names are those in params.yaml."""
-    files = [{"name": "test/a-src.en.sgm", "sha256": ""}, {"name": "test/a-ref.ro.sgm", "sha256": ""}]
-    assert name_source({"kind": "url", "files": files}) == "test/a-src.en.sgm and test/a-ref.ro.sgm"
-    assert name_source({"kind": "sacrebleu", "name": "wmt14/full", "files": files}) == "wmt14/full"

@@ -57,20 +57,6 @@ def test_any_token_can_be_drawn_without_warning(tmp_path: Path) -> None:
     assert Image.open(tmp_path / "attention.png").size[0] > 300
 
 
-def test_a_very_long_sentence_gives_a_picture_of_its_beginning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """2,000 tokens at 28 pixels each would take gigabytes and be unreadable."""
-    monkeypatch.setattr("convs2s.score.pictures.LARGEST_MAP", 6)  # a map of 60 takes a second
-    for length in (6, 10):
-        weights = np.zeros((length, length), dtype=np.float16)
-        tokens = ["s"] * length, ["t"] * length
-        draw_attention(weights, *tokens, "title", tmp_path / f"{length}.png")
-        draw_layers([("average", weights)], *tokens, tmp_path / f"{length}-layers.png")
-    for name in ("", "-layers"):
-        assert (tmp_path / f"10{name}.png").read_bytes() == (tmp_path / f"6{name}.png").read_bytes()
-
-
 def test_sentences_that_fill_a_picture_well_are_drawn_first() -> None:
     """Short sentences show little, long ones are illegible, and empty ones have no attention."""
     shapes = [(4, 6), (5, 25), (0, 0), (26, 9), (6, 7)]

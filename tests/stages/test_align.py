@@ -10,7 +10,7 @@ from convs2s.base.files import write_folder
 from convs2s.config.align import AlignParams
 from convs2s.config.candidates import CandidatesParams
 from convs2s.config.replace import ReplaceParams
-from convs2s.ids.candidates import has_candidates, read_candidates
+from convs2s.ids.candidates import read_candidates
 from convs2s.ids.encoded import write_encoded
 from convs2s.text.alignment.dictionary import read_dictionary
 from convs2s.text.vocabulary.codec import Codec
@@ -66,13 +66,3 @@ def test_candidates_are_those_of_the_tokens_themselves(tmp_path: Path) -> None:
         id_, expected = (codec.encode([word])[0] for codec, word in zip(codecs, words, strict=True))
         assert found.targets[found.offsets[id_] : found.offsets[id_ + 1]].tolist() == [expected], words
     assert sorted(path.name for path in tmp_path.iterdir()) == ["candidates", "encoded", "vocabulary"]
-
-
-def test_without_candidates_the_output_never_changes(tmp_path: Path) -> None:
-    """No corpus is read, so the stage candidates does not make training depend on one."""
-    tables = [tmp_path / name / "candidates.npz" for name in ("one", "other")]
-    for table, iterations in zip(tables, (5, 7), strict=True):
-        params = AlignParams(backend="builtin", iterations=iterations), CandidatesParams(per_source=None)
-        candidates.run(*params, tmp_path / "no", table.parent)
-    assert tables[0].read_bytes() == tables[1].read_bytes()
-    assert not has_candidates(tables[0])

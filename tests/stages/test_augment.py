@@ -72,11 +72,6 @@ def test_the_models_of_a_folder_translate_together(tmp_path: Path) -> None:
     assert [target for _, target in run(tmp_path, tmp_path / "models")] == together
 
 
-def test_without_models_there_are_no_pairs(tmp_path: Path) -> None:
-    """The files exist, for the stages that follow."""
-    assert run(tmp_path, Path(NOTHING)) == []
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -94,30 +89,6 @@ def test_a_fault_of_the_text_is_found_before_anything_is_translated(
     with pytest.raises(ValueError, match=message):
         run(tmp_path, tmp_path / "nowhere", tmp_path / "text.txt")
     assert not (tmp_path / "out").exists()
-
-
-def test_an_interrupted_stage_writes_nothing_and_then_the_same(
-    tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It starts over: half a corpus would look like a whole one."""
-    expected = run(tmp_path / "undisturbed", model)
-    monkeypatch.setattr(augmentation, "CHUNK_BATCHES", 1)
-    single = edit_settings(
-        write_small_package(tmp_path, phase=1.0), "translate.json", "translate", batch_sentences=1
-    )
-    done = []
-
-    def interrupt(self: object, count: int) -> None:
-        done.append(count)
-        if len(done) == 3:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr("convs2s.watch.progress_bar.ProgressBar.advance", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            run(tmp_path, single)
-    assert not (tmp_path / "out").exists()
-    assert run(tmp_path, single) == expected
 
 
 @pytest.mark.parametrize(

@@ -104,13 +104,6 @@ def test_with_replacement_both_texts_are_scored_and_the_replaced_one_is_the_main
     ]
 
 
-def test_pictures_are_drawn_for_as_many_sentences_as_asked(data: Path) -> None:
-    """Sentence 2 is empty and has none; there are three others."""
-    out = run(data, [3], replacement=False, heat_maps=2)
-    names = sorted(path.name for path in (out / "pictures").iterdir())
-    assert names == ["attention-1.png", "attention-2.png", "scores.png"]
-
-
 def test_one_seed_gives_scores_with_signatures_and_test_set(
     data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

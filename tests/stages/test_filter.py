@@ -3,11 +3,9 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from unittest import mock
 
 import pandas as pd
 import pytest
-from ruamel.yaml import YAML
 
 from convs2s.base.files import read_folder, write_folder
 from convs2s.config.augment import AugmentParams
@@ -84,20 +82,6 @@ def test_translated_pairs_are_filtered_like_others_and_tagged(tmp_path: Path) ->
     assert list(read_folder(out / "train")) == [("a b", "c d"), ("n", "o")]
     out = run(tmp_path, TRAIN[:1], augmented, drop_repeats=True)
     assert list(read_folder(out / "train")) == [("a b", "c d"), ("n", "o")]
-
-
-def test_of_the_output_only_the_report_depends_on_the_test_set(tmp_path: Path) -> None:
-    """The vocabulary and training depend on the other files, so another test set does not run them again."""
-    before = run(tmp_path).rename(tmp_path / "before")
-    mock_test = [*TEST, ("more", "mehr")]
-    with mock.patch(f"{__name__}.TEST", mock_test):
-        after = run(tmp_path)
-    files = [path.relative_to(after) for path in sorted(after.rglob("*.*"))]
-    changed = [str(name) for name in files if (before / name).read_bytes() != (after / name).read_bytes()]
-    assert changed == ["report.json"]
-    stages = YAML(typ="safe").load(ROOT / "dvc.yaml")["stages"]
-    readers = {name for name, stage in stages.items() if "data/filtered/report.json" in stage.get("deps", [])}
-    assert readers == {"package"}
 
 
 def test_a_share_of_the_test_set_in_training_stops_the_stage(

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from convs2s.base.files import read_folder, write_folder
 from convs2s.config.section import NOTHING
 from convs2s.text.corpus.filter import Pair
@@ -54,18 +52,3 @@ def test_a_training_that_starts_from_a_model_takes_its_truecasers(tmp_path: Path
         params = TOKENIZE.model_copy(update={"truecase": wanted})
         truecase.run(params, ("en", "ro"), tmp_path, tmp_path / "train", tmp_path / "cases")
         assert [path.read_bytes() for path in sorted((tmp_path / "cases").iterdir())] == [expected] * 2
-
-
-def test_switched_off_no_case_is_learned(tmp_path: Path) -> None:
-    """Nothing is read, either: the files exist for DVC but are empty."""
-    truecase.run(TOKENIZE, ("en", "ro"), Path(NOTHING), tmp_path / "nowhere", tmp_path / "cases")
-    assert [path.read_bytes() for path in sorted((tmp_path / "cases").iterdir())] == [b"", b""]
-
-
-def test_bad_text_leaves_no_output(tmp_path: Path) -> None:
-    """The message names the files; a half-written folder would look like a result."""
-    write_folder(tmp_path / "raw", [("a", "b"), ("c", "d")])
-    (tmp_path / "raw/target.txt").write_text("b\n")
-    with pytest.raises(ValueError, match=r"2 lines but .* has 1"):
-        tokenize.run(TOKENIZE, ("en", "de"), tmp_path / "cases", tmp_path / "raw", tmp_path / "out")
-    assert [path.name for path in tmp_path.iterdir()] == ["raw"]
