@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from convs2s.base.parallel import cores
 from pipelines.flows.guard import ENDED_BY_GUARD, TIMED_OUT
 
 DVC = (sys.executable, "-m", "dvc")
+SECONDS = 60.0  # without a line of output, after which a progress bar is one
 LAST_LINES = 12  # of a failed stage's output, for its state message
 
 
@@ -41,16 +43,6 @@ OUTCOMES = {
     "Unchanged": re.compile(r"(Stage )?'.*' didn't change, skipping$|Verifying outputs in frozen stage: "),
 }
 BAR = re.compile(r"\d+%\|.*\|")  # a progress bar's last state ends with a newline like any other line
-# DVC prints it after each stage, for people.
-ADVICE = re.compile(r"To track the changes|To enable auto staging|\s+git add|\s+dvc config|Use `dvc push`")
-ADDRESS = re.compile(r"(?<=://)[^/@\s]+@")
-SECRET = re.compile(r"""(?i)((?:password|token|secret|access_key)\w*(?:=|["']\s*:\s*)["']?)[^\s&"',]+""")
-COLORS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-
-
-def without_secrets(line: str) -> str:
-    """Mask the credentials in URLs, and values that follow password=, token=, secret= or "token":."""
-    return SECRET.sub(r"\1***", ADDRESS.sub("***@", line))
 
 
 def environment(gpus: Sequence[int] | None, sharing: int = 1) -> dict[str, str]:
@@ -92,9 +84,9 @@ class GuardedRunner:
 
     root: Path
     env: Mapping[str, str]
-    seconds: float  # deadline of each command
+    hours: float  # deadline of each command
     stop: Stop
-    on_line: Callable[[str], None]  # gets each line of output as it arrives, except bars and advice
+    on_line: Callable[[str], None]  # gets each line of output, but a progress bar only after a silent minute
 
     def run(self, *command: str) -> list[str]:
         """Run a command, leave none of its processes behind, and return its lines of output.
@@ -104,7 +96,7 @@ class GuardedRunner:
         """
         python_path = os.pathsep.join(filter(None, [str(self.root), self.env.get("PYTHONPATH")]))
         process = subprocess.Popen(
-            [sys.executable, "-m", "pipelines.flows.guard", str(self.seconds), *command],
+            [sys.executable, "-m", "pipelines.flows.guard", str(3600 * self.hours), *command],
             cwd=self.root,
             env={**self.env, "PYTHONPATH": python_path},
             stdin=self.stop.pipe,
@@ -113,22 +105,29 @@ class GuardedRunner:
             start_new_session=True,  # Prefect kills the flow's process group; the guard must survive that
         )
         assert process.stdout is not None
-        said = list[str]()
+        printed, due = list[str](), time.monotonic() + SECONDS
         # With newline="", lines also end at the carriage returns of progress bars, and keep them.
-        with io.TextIOWrapper(process.stdout, encoding="utf-8", errors="replace", newline="") as lines:
-            for line in lines:
-                clean = without_secrets(COLORS.sub("", line).rstrip())
-                if clean and not (line.endswith("\r") or BAR.search(clean) or ADVICE.match(clean)):
-                    self.on_line(clean)
-                    said.append(clean)
-        status, tail = process.wait(), "\n".join(["Its last lines:", *said[-LAST_LINES:]])
+        try:
+            with io.TextIOWrapper(process.stdout, encoding="utf-8", errors="replace", newline="") as lines:
+                for line in filter(str.strip, lines):
+                    text = line.rstrip()
+                    is_bar = line.endswith("\r") or bool(BAR.search(text))
+                    printed += [] if is_bar else [text]
+                    if not is_bar or time.monotonic() >= due:
+                        due = time.monotonic() + SECONDS
+                        self.on_line(text)
+        except BaseException:  # the flow run is being cancelled
+            self.stop.set()
+            process.wait()
+            raise
+        status, tail = process.wait(), "\n".join(["Its last lines:", *printed[-LAST_LINES:]])
         if status == TIMED_OUT:
-            raise StageEnded(f"was ended at its deadline, {self.seconds / 3600:g} h. {tail}", "TimedOut")
+            raise StageEnded(f"was ended at its deadline, {self.hours:g} h. {tail}", "TimedOut")
         if status == ENDED_BY_GUARD and self.stop.is_set():
             raise StageEnded(f"was ended because the flow run was cancelled or ended. {tail}")
         if status != 0:
             raise StageFailed(f"ended with status {status}. {tail}")
-        return said
+        return printed
 
     def reproduce(self, stage: str, *options: str) -> str:
         """Bring one stage item up to date through DVC; return how, one of OUTCOMES."""

@@ -45,25 +45,17 @@ def copy_workspace(root: Path, name: str, text: str, params: Params) -> Path:
     remotes = {f'remote "{name}"': remote for name, remote in mine.get("remote", {}).items()}
     settings = {"core": mine.get("core", {}), "cache": cache, **remotes}  # including credentials
     write_local_config(folder, settings)
-    for path in (folder / "data").rglob("*"):  # earlier links, whose files may be gone
-        if path.is_symlink() and root in path.readlink().parents:
-            path.unlink()
-    for source in (
-        params.download.folder,
-        params.train.start_from,
-        params.augment.models,
-        params.augment.text,
-    ):
-        link_ignored_inputs(root, folder, source)
+    augment = params.augment
+    link_ignored(root, folder, params.download.folder, params.train.start_from, augment.models, augment.text)
     (folder / "params.yaml").write_text(text, encoding="utf-8")
     return folder
 
 
-def link_ignored_inputs(root: Path, folder: Path, source: str) -> None:
-    """Link the user's own texts or model, which git ignores, into a copy; absolute paths work unchanged."""
-    if Path(source).is_absolute():
-        return
-    own = git(root, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", str(source))
+def link_ignored(root: Path, folder: Path, *sources: str) -> None:
+    """Link the user's own texts and models, which git ignores, into a copy; absolute paths work unchanged."""
+    paths = [source for source in sources if not Path(source).is_absolute()]
+    options = ("-z", "--others", "--ignored", "--exclude-standard")
+    own = git(root, "ls-files", *options, "--", *paths) if paths else ""
     for name in filter(None, own.split("\0")):
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -2,13 +2,12 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dvc.dependency.param import ParamsDependency
-from dvc.exceptions import DvcException
 from dvc.repo import Repo
 from dvc.stage import PipelineStage
 from networkx import lexicographical_topological_sort  # type: ignore[import-untyped]
@@ -26,7 +25,6 @@ class Stage:
     gpus: int  # number of GPUs it uses on a machine that has any; 0 for a CPU stage
     hours: float  # deadline
     retries: tuple[float, ...]  # seconds to wait before each retry
-    work: str | None  # work folder, which outlives a failed run, if it has one
     outputs: dict[str, str]  # file name to path relative to the repository
     signature: str  # equal for stages of two workspaces that compute the same thing
     root: Path  # of its workspace
@@ -43,14 +41,11 @@ class Stage:
 
 
 def read_graph(root: Path, label: str = "") -> dict[str, Stage]:
-    """Return all stage items, parents first; raise a ValueError with DVC's reason if it cannot read them."""
+    """Return all stage items, parents first; raise a DvcException if DVC cannot read them."""
     stages: dict[str, Stage] = {}
-    try:
-        with Repo(str(root)) as repo:
-            for stage, parents in _ordered(repo):
-                stages[name_of(stage)] = _stage(stage, [stages[parent] for parent in parents], root, label)
-    except DvcException as error:
-        raise ValueError(f"DVC cannot read the pipeline in {root}: {error}") from error
+    with Repo(str(root)) as repo:
+        for stage, parents in _ordered(repo):
+            stages[name_of(stage)] = _stage(stage, [stages[parent] for parent in parents], root, label)
     return stages
 
 
@@ -92,25 +87,8 @@ def _stage(stage: Any, parents: Sequence[Stage], root: Path, label: str) -> Stag
         gpus=int(meta.get("gpus", 0)),
         hours=float(meta.get("hours", HOURS)),
         retries=tuple(float(delay) for delay in meta.get("retries", ())),
-        work=meta.get("work"),
         outputs={Path(out.def_path).name: out.def_path for out in stage.outs},
         signature=hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest(),
         root=root,
         label=label,
     )
-
-
-def check_names(key: str, names: Iterable[str], stages: Iterable[Stage]) -> None:
-    """Check that every name is an item (train@2) or a whole stage (train); raise a ValueError if not."""
-    known = {name for stage in stages for name in (stage.name, stage.kind)}
-    if unknown := ", ".join(sorted(set(names) - known)):
-        raise ValueError(f"{key}: expected some of {', '.join(sorted(known))}, found {unknown}")
-
-
-def restrict(stages: Mapping[str, Stage], targets: Sequence[str]) -> dict[str, Stage]:
-    """Return the targets, items (train@2) or stages (train), and their ancestors; without targets, all."""
-    check_names("targets", targets, stages.values())
-    needed = {name for name, stage in stages.items() if not targets or {name, stage.kind} & {*targets}}
-    for name in reversed(list(stages)):
-        needed |= stages[name].parents if name in needed else set()
-    return {name: stage for name, stage in stages.items() if name in needed}

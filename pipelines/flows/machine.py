@@ -1,14 +1,10 @@
 """Prefect on one machine: `make flow` starts it and runs the pipeline, `make flow-stop` stops it.
 
-    python -m pipelines.flows.machine run [NAME=VALUE ...]
-    python -m pipelines.flows.machine sweep TABLE [NAME=VALUE ...]   # experiments/tables/TABLE.yaml
-    python -m pipelines.flows.machine stop
-    python -m pipelines.flows.machine deploy           # to the server at PREFECT_API_URL
-    python -m pipelines.flows.machine server           # in the foreground, for services
-    python -m pipelines.flows.machine worker POOL      # in the foreground, for services and batch systems
+`python -m pipelines.flows.machine server` and `worker POOL` run these in the foreground, for services and
+batch systems; `deploy` registers the flows on the server at PREFECT_API_URL.
 
 Database, logs and password live in .prefect/ of the clone. If PREFECT_API_URL is set, that server is used,
-and never started or stopped. Server and worker are identified by their working directory and command.
+and never started or stopped. Server, worker and flow runs are identified by their PREFECT_HOME.
 """
 
 import argparse
@@ -18,8 +14,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import httpx
 import psutil
@@ -27,84 +23,65 @@ import psutil
 from pipelines.check import check_folders
 from pipelines.disk import print_disk
 from pipelines.flows import workspace
-from pipelines.flows.form import ValueParams
-from pipelines.flows.resources import queues
+from pipelines.flows.form import RunParams
+from pipelines.flows.resources import visible_gpus
 from pipelines.flows.workspace import HOME, ROOT
-from pipelines.preset import parse_override
 from pipelines.sweep_table import read_table
 
-CLIENT = "PREFECT_API_AUTH_STRING"
 PROGRAMS = {
     "server": ["prefect", "server", "start"],
     "worker": ["prefect", "worker", "start", "--pool", "pipelines"],
 }
+ADDRESS = f"http://127.0.0.1:{os.environ.get('FLOW_PORT', '4200')}/api"  # of a server started in this clone
 
 
 def settings(address: str, password: str) -> dict[str, str]:
-    """Return the environment variables from which Prefect's programs take their settings."""
+    """Return the settings of Prefect's programs that prefect.toml cannot have."""
     return {
         "PREFECT_API_URL": address,
-        CLIENT: password,
+        "PREFECT_API_AUTH_STRING": password,
         "PREFECT_SERVER_API_AUTH_STRING": password,
         "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": address.removesuffix("/api"),
-        "PREFECT_SERVER_CSRF_PROTECTION_ENABLED": "true",
         "PREFECT_HOME": str(HOME),
-        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "DO_NOT_TRACK": "1",
-        "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "false",  # a missing server is an error
-        "PREFECT_WORKER_QUERY_SECONDS": "2",  # otherwise a run starts only after 13 s
-        "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",  # for the automation that detects dead runs
-        "PREFECT_CLIENT_MAX_RETRIES": "8",  # after 2, 4, 8, ... s: a server may be down for minutes
-        "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
         "USER": psutil.Process().username(),  # DVC fails without, as in docker run --user 1234
     }
 
 
 def set_environment(address: str, password: str) -> None:
     """Set the environment of this process and its children; the user's settings take precedence."""
+    os.chdir(ROOT)  # where prefect.toml is
     chosen = {name: value for name, value in settings(address, password).items() if value}
     os.environ.update({**chosen, **os.environ})
     # Runs start in another folder. The environment's own path may be that of another clone.
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
 
 
-def own_address() -> str:
-    """Return the address of a server started in this clone."""
-    return f"http://127.0.0.1:{os.environ.get('FLOW_PORT', '4200')}/api"
-
-
 def use_server(start_missing: bool) -> None:
-    """Set the environment of this process and its children; raise a RuntimeError if no server answers.
-
-    The server is this clone's if it is running, otherwise the one on port FLOW_PORT.
-    """
+    """Set the environment of this process and its children; raise a RuntimeError if no server answers."""
     workspace.make_home()
-    named, server = os.environ.get("PREFECT_API_URL"), running("server")
-    address = named or (server.environ()["PREFECT_API_URL"] if server else own_address())
-    ours = start_missing and not named
+    ours, address = start_missing and "PREFECT_API_URL" not in os.environ, os.environ.get("PREFECT_API_URL")
+    if not address:
+        server = running("server")  # perhaps on another port
+        address = server.environ()["PREFECT_API_URL"] if server else ADDRESS
     set_environment(address, workspace.make_password() if ours else workspace.read_password())
-    if ours and not answers(address):
+    if ours and not status(address):
         start_server(address)
-    if not answers(address):
+    if status(address) != httpx.codes.OK:
         raise RuntimeError(
-            f"no Prefect server answers at {address}. Start it, or unset PREFECT_API_URL: `make flow` then "
-            "starts a server here."
-        )
-    if not answers(address, os.environ.get(CLIENT, ":")):
-        raise RuntimeError(
-            f"the server at {address} rejects the password: expected the one in .prefect/password of the "
-            "clone that started it. Copy that file here, or use another port: make flow FLOW_PORT=4201."
+            f"{address}: expected a Prefect server that accepts the password in .prefect/password, found "
+            f"status {status(address)} (0: no answer). Copy that file from the clone that started the "
+            "server; or unset PREFECT_API_URL, and `make flow FLOW_PORT=4201` starts another one."
         )
 
 
-def answers(address: str, login: str = "") -> bool:
-    """Return whether a Prefect server answers, and accepts the login (user:password), if one is given."""
-    path, auth = ("/admin/version", login.partition(":")[::2]) if login else ("/health", None)
+def status(address: str) -> int:
+    """Return the HTTP status with which a Prefect server answers our password; 0 if none answers."""
+    name, _, password = os.environ.get("PREFECT_API_AUTH_STRING", "").partition(":")
     try:
-        answer = httpx.get(address.rstrip("/") + path, auth=auth, timeout=5)
+        return httpx.get(f"{address}/admin/version", auth=(name, password), timeout=5).status_code
     except httpx.HTTPError:
-        return False
-    return answer.is_success or (answer.status_code == httpx.codes.UNAUTHORIZED and not login)
+        return 0
 
 
 def server_command(address: str) -> list[str]:
@@ -112,95 +89,77 @@ def server_command(address: str) -> list[str]:
     return [*PROGRAMS["server"], "--host", "127.0.0.1", "--port", str(httpx.URL(address).port)]
 
 
+def queues() -> list[str]:
+    """Return the work queues of the pool `remote`, one for each number of GPUs that this machine has."""
+    return [f"gpus-{gpus}" for gpus in range(len(visible_gpus()) + 1)]
+
+
 def worker_command(pool: str) -> list[str]:
     """Return the module and arguments that start a worker.
 
-    It takes one run at a time, because a clone is one workspace; runs that wait are shown as Late. In the
-    pool `remote`, it takes only stages for which it has enough GPUs.
+    It takes one run at a time, because a clone is one workspace; runs that wait are shown as Late.
     """
     name = f"{socket.gethostname()} {ROOT.name}"
-    served = [f"--work-queue={queue}" for queue in (queues() if pool == "remote" else [])]
+    served = [f"--work-queue={name}" for name in (queues() if pool == "remote" else [])]
     return [*PROGRAMS["worker"][:-1], pool, "--type", "process", "--limit", "1", "--name", name, *served]
 
 
 def start_server(address: str) -> None:
     """Start the server and wait until it answers; raise a RuntimeError if it exits early."""
-    start_detached("server", server_command(address))
-    while not answers(address):
+    process = start_detached("server", server_command(address))
+    while not status(address):
+        if process.poll() is not None:
+            raise RuntimeError(f"the server has exited; see the end of {HOME / 'server.log'}")
         time.sleep(0.2)
-        check_runs("server")
-    print(f"Password of its pages: {os.environ[CLIENT]} (kept in {workspace.PASSWORD})", flush=True)
+    password = os.environ["PREFECT_API_AUTH_STRING"]
+    print(f"Password of its pages: {password} (kept in {workspace.PASSWORD})", flush=True)
 
 
-def start_worker() -> None:
-    """Start a worker of the pool `pipelines` unless it is running; it picks up runs within seconds."""
-    worker = running("worker")
-    if worker is None:
-        start_detached("worker", worker_command("pipelines"))
-    elif (serves := worker.environ()["PREFECT_API_URL"]) != os.environ["PREFECT_API_URL"]:
-        raise RuntimeError(f"the worker of this clone serves {serves}. Stop it first: make flow-stop")
-
-
-def start_detached(name: str, arguments: Sequence[str]) -> None:
+def start_detached(name: str, arguments: Sequence[str]) -> "subprocess.Popen[bytes]":
     """Start a program that outlives this one; its output goes to .prefect/NAME.log."""
     print(f"Starting a {name} ...", flush=True)
+    command = [sys.executable, "-m", *arguments]
     with (HOME / f"{name}.log").open("ab") as log:
-        subprocess.Popen(
-            [sys.executable, "-m", *arguments],
-            cwd=ROOT,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
         )
+
+
+def own_processes() -> Iterator[psutil.Process]:
+    """Yield the server, worker and flow runs of this clone that are running."""
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.environ().get("PREFECT_HOME") == str(HOME):
+                yield process
 
 
 def running(name: str) -> psutil.Process | None:
     """Return the server or worker that runs in this clone, if there is one."""
-    for process in psutil.process_iter(["cwd", "cmdline"]):
-        module = (process.info["cmdline"] or [])[2:]
-        if process.info["cwd"] == str(ROOT) and module[: len(PROGRAMS[name])] == PROGRAMS[name]:
-            return process
-    return None
+    command = PROGRAMS[name]
+    return next((p for p in own_processes() if p.cmdline()[2 : 2 + len(command)] == command), None)
 
 
-def check_runs(name: str) -> None:
-    """Check that our server or worker is running; raise a RuntimeError with the end of its log if not."""
-    if not running(name):
-        log = HOME / f"{name}.log"
-        end = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-15:])
-        raise RuntimeError(f"the {name} has exited; {log} ends with:\n{end}")
-
-
-def stop() -> list[str]:
-    """Stop the worker, with its flow runs, and the server; return which of them were running."""
-    stopped = {name: process for name in ("worker", "server") if (process := running(name))}
-    for process in stopped.values():
-        family = [process, *process.children(recursive=True)]
-        for member in family:
+def stop() -> bool:
+    """Stop the worker with the flow runs, then the server; return whether any was running."""
+    server, processes = running("server"), list(own_processes())
+    for group in ([p for p in processes if p != server], [server] if server else []):
+        for process in group:
             with contextlib.suppress(psutil.NoSuchProcess):
-                member.terminate()
-        for left in psutil.wait_procs(family, timeout=10)[1]:
-            left.kill()
-    return list(stopped)
+                process.terminate()
+        for process in psutil.wait_procs(group, timeout=10)[1]:
+            process.kill()
+    return bool(processes)
 
 
 def run(flow: str, params: Mapping[str, Any]) -> int:
     """Start server and worker if needed, run a flow and follow it to its end; return an exit status."""
-    start = time.monotonic()
     use_server(start_missing=True)
     from pipelines.flows import deployment  # noqa: PLC0415  # Prefect reads the environment when imported
 
     deployment.deploy()
-    start_worker()
-    print(f"Prefect is ready after {time.monotonic() - start:.0f} s.", flush=True)
-    return deployment.trigger_and_follow(flow, params, lambda: check_runs("worker"))
-
-
-def replace_process(arguments: Sequence[str]) -> NoReturn:
-    """Replace this process with another Python module's."""
-    os.chdir(ROOT)
-    os.execv(sys.executable, [sys.executable, "-m", *arguments])
+    if not running("worker"):
+        start_detached("worker", worker_command("pipelines"))
+    return deployment.trigger_and_follow(flow, params)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -211,7 +170,7 @@ def parser() -> argparse.ArgumentParser:
     sweep = commands.add_parser("sweep", prog="make sweep")
     sweep.add_argument("table", metavar="TABLE")
     for flow in (reproduce, sweep):
-        flow.add_argument("overrides", nargs="*", type=parse_override, metavar="NAME=VALUE")
+        flow.add_argument("overrides", nargs="*", metavar="NAME=VALUE")
     for name in ("stop", "deploy", "server"):
         commands.add_parser(name)
     commands.add_parser("worker").add_argument("pool", choices=["pipelines", "remote"])
@@ -221,29 +180,26 @@ def parser() -> argparse.ArgumentParser:
 def execute(options: argparse.Namespace) -> int:
     """Execute a command; return an exit status."""
     if options.command == "stop":
-        stopped = stop()
-        print(f"Stopped: {', '.join(stopped)}." if stopped else "Neither server nor worker was running.")
+        print("Stopped." if stop() else "Neither server nor worker was running.")
         return 0
     if options.command in ("run", "sweep"):  # check everything before anything starts
-        asked = ValueParams(overrides=dict(options.overrides))
-        values = asked.render(ROOT)[1]
+        values = RunParams(overrides=options.overrides).render(ROOT)[1]
         check_folders(values, ROOT / "params.yaml")
         print_disk(values, ROOT)
-        params = asked.model_dump(include={"overrides"})
         if options.command == "run":
-            return run("reproduce", params)
+            return run("reproduce", {"overrides": options.overrides})
         read_table(options.table)
-        return run("sweep", {"table": options.table, **params})
+        return run("sweep", {"table": options.table, "overrides": options.overrides})
     if options.command == "server":
         workspace.make_home()
-        set_environment(own_address(), os.environ.get(CLIENT) or workspace.make_password())
-        replace_process(server_command(own_address()))
+        set_environment(ADDRESS, workspace.make_password())
+        os.execv(sys.executable, [sys.executable, "-m", *server_command(ADDRESS)])
     use_server(start_missing=False)
     from pipelines.flows import deployment  # noqa: PLC0415
 
     if options.command == "worker":
         deployment.make_pools(queues() if options.pool == "remote" else [])
-        replace_process(worker_command(options.pool))
+        os.execv(sys.executable, [sys.executable, "-m", *worker_command(options.pool)])
     deployment.deploy()
     return 0
 
@@ -251,7 +207,7 @@ def execute(options: argparse.Namespace) -> int:
 if __name__ == "__main__":
     try:
         sys.exit(execute(parser().parse_args()))
-    except (RuntimeError, ValueError, FileNotFoundError, httpx.HTTPError) as error:
+    except (RuntimeError, ValueError, OSError, httpx.HTTPError, argparse.ArgumentTypeError) as error:
         target = {"sweep": "sweep", "stop": "flow-stop"}.get(sys.argv[1], "flow")
         print(f"make {target}: {error}", file=sys.stderr)
         sys.exit(2)

@@ -74,8 +74,15 @@ class Server:
 
     def start(self) -> None:
         """Start it and wait until it answers."""
-        self.process = self.launch("server", self.home, "-m", *machine.server_command(self.address))
-        assert soon(lambda: machine.answers(self.address), 180), self.log("server")
+        self.process = self.launch("server", toy.ROOT, "-m", *machine.server_command(self.address))
+        assert soon(self.answers, 180), self.log("server")
+
+    def answers(self) -> bool:
+        """Return whether it answers."""
+        try:
+            return self.client.get("admin/version").is_success
+        except httpx.HTTPError:
+            return False
 
     def stop(self) -> None:
         """Stop it, and any flows and workers that a failed test has left running."""
@@ -100,8 +107,8 @@ class Server:
         query = {"flow_runs": {"id": {"any_": [run]}}, "limit": 200}
 
         def over() -> bool:
-            found = self.post("task_runs/filter", query)
-            return all(one["state_type"] in FINAL or one["state_name"] == "NotReady" for one in found)
+            tasks = self.post("task_runs/filter", query)
+            return all(task["state_type"] in FINAL or task["state_name"] == "NotReady" for task in tasks)
 
         if self.flow_run(run)["state_type"] in FINAL:
             soon(over, 20)
@@ -113,8 +120,8 @@ class Server:
 
     def artifacts(self, run: str) -> dict[str, dict[str, Any]]:
         """Return the artifacts of a flow run, by key."""
-        found = self.post("artifacts/filter", {"flow_runs": {"id": {"any_": [run]}}, "limit": 200})
-        return {artifact["key"]: artifact for artifact in found}
+        artifacts = self.post("artifacts/filter", {"flow_runs": {"id": {"any_": [run]}}, "limit": 200})
+        return {artifact["key"]: artifact for artifact in artifacts}
 
     def logs(self, run: str) -> str:
         """Return all log messages of a flow run."""
@@ -126,19 +133,18 @@ class Server:
 
     def start_flow(self, repo: Path, flow: str = "reproduce", **params: Any) -> Flow:
         """Start a flow in a clone, in a process of its own."""
-        module, model = f"pipelines.flows.{flow}", f"{flow.capitalize()}Params"
+        module, model = f"pipelines.flows.{flow}", "SweepParams" if flow == "sweep" else "RunParams"
         code = (
-            "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
             f"import json, sys; from {module} import {flow}, {model}\n"
             f"{flow}({model}(**json.loads(sys.argv[1])), return_state=True)"
         )
-        before, process = self.known(), self.launch("flow", repo, "-c", code, json.dumps(params))
-        assert soon(lambda: bool(self.known() - before) or process.poll() is not None)
-        new = self.known() - before
+        before, process = self.runs(), self.launch("flow", repo, "-c", code, json.dumps(params))
+        assert soon(lambda: bool(self.runs() - before) or process.poll() is not None)
+        new = self.runs() - before
         assert new, self.log("flow")
         return Flow(process, new.pop())
 
-    def known(self) -> set[str]:
+    def runs(self) -> set[str]:
         """Return the ids of all flow runs that are not subflows."""
         return {run["id"] for run in self.post("flow_runs/filter", {}) if not run["parent_task_run_id"]}
 
@@ -152,18 +158,18 @@ class Server:
         """Start a worker in a clone; it takes one run at a time."""
         return self.launch("worker", repo, "-m", "pipelines.flows.machine", "worker", pool)
 
-    def deploy(self, repo: Path, again: bool = False) -> None:
+    def deploy(self, repo: Path) -> None:
         """Register pools, automation and deployments, as `make flow` does; once for all clones."""
-        if again or not self.deployed:
+        if not self.deployed:
             process = self.launch("deploy", repo, "-m", "pipelines.flows.machine", "deploy")
             assert process.wait(120) == 0, self.log("deploy")
             self.deployed = True
 
     def trigger(self, **params: Any) -> str:
         """Trigger a run of the deployment `reproduce`; return its id."""
-        found = self.client.get("deployments/name/reproduce/reproduce").raise_for_status().json()
+        deployment = self.client.get("deployments/name/reproduce/reproduce").raise_for_status().json()
         body = {"parameters": {"params": params}, "state": {"type": "SCHEDULED"}}
-        return str(self.post(f"deployments/{found['id']}/create_flow_run", body)["id"])
+        return str(self.post(f"deployments/{deployment['id']}/create_flow_run", body)["id"])
 
 
 def soon(condition: Callable[[], bool], seconds: float = 120.0) -> bool:
@@ -190,26 +196,17 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 def processes(repo: Path) -> list[str]:
     """Return the command lines of all processes whose working directory is a repository."""
-    found = []
+    lines = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             if Path(process.cwd()) == repo and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(" ".join(process.cmdline()))
-    return found
+                lines.append(" ".join(process.cmdline()))
+    return lines
 
 
 def training(repo: Path) -> bool:
     """Return whether both trainings are running."""
     return {note[0] for note in toy.notes(repo)} >= {"train@1", "train@2"}
-
-
-def started(server: Server, repo: Path) -> Flow:
-    """Start a flow and wait until it is training."""
-    toy.behave(repo, train_1={"seconds": 90}, train_2={"seconds": 90})
-    flow = server.start_flow(repo)
-    assert soon(lambda: training(repo)), server.log("flow")
-    assert len([line for line in processes(repo) if "toy.py data/trained" in line]) >= 2
-    return flow
 
 
 def check_gone(repo: Path, keep: Callable[[str], bool] = lambda _: False) -> None:

@@ -8,9 +8,7 @@ from ruamel.yaml import YAML
 
 from convs2s.base.parallel import cores
 from convs2s.config.load import load_params
-from pipelines.flows import run_stages, workspace
-from pipelines.flows.graph import read_graph
-from pipelines.flows.reproduce import ReproduceParams
+from pipelines.flows import workspace
 from tests.flows import toy
 from tests.flows.server import Server
 
@@ -23,17 +21,13 @@ def test_the_flow_does_what_dvc_repro_does(
     toy.behave(repo, train_1={"seconds": 6}, train_2={"seconds": 6})
     revision = workspace.revision(repo)
     run = server.run_flow(repo, parallel=3)  # align, too, starts at that moment
-    found = server.flow_run(run)
-    assert found["state_type"] == "COMPLETED", found["state"]
-    assert found["name"].endswith(f", seeds 1, 2, {revision}")
+    flow_run = server.flow_run(run)
+    assert flow_run["state_type"] == "COMPLETED", flow_run["state"]
+    assert flow_run["name"] == revision
     assert server.states(run) == dict.fromkeys(toy.NAMES, "Executed")
-    assert found["tags"] == ["tatoeba-en-de"]
-    tags = {name: sorted(task["tags"]) for name, task in server.tasks(run).items()}
-    assert tags == {name: sorted(["tatoeba-en-de", name.split("@")[0]]) for name in toy.NAMES}
     assert toy.overlap(repo, "train@1", "train@2")
     logged = server.logs(run)
     assert "Running stage 'download':" in logged
-    assert "hunter2" not in logged and "password=*** at https://***@example.org/x" in logged
     assert "1/10 [" not in logged  # the progress bar
     assert server.auth.split(":")[1] not in logged + json.dumps(server.artifacts(run))
     assert toy.dvc(repo, "status") == "Data and pipelines are up to date."
@@ -42,7 +36,6 @@ def test_the_flow_does_what_dvc_repro_does(
     locks = [YAML(typ="safe").load((folder / "dvc.lock").read_text()) for folder in (repo, serial)]
     assert locks[0] == locks[1]
     an_edit_runs_only_what_it_affects_on_gpus_and_cores_of_its_own(server, repo, tmp_path, monkeypatch)
-    forced_stages_run_again(server, repo)
     overrides_leave_the_workspace_alone(server, repo)
 
 
@@ -55,10 +48,13 @@ def an_edit_runs_only_what_it_affects_on_gpus_and_cores_of_its_own(
     toy.behave(repo, train_1={"seconds": 3}, train_2={"seconds": 3})
     with monkeypatch.context() as patch:
         patch.setitem(server.env, "PATH", toy.with_gpus(tmp_path / "bin", 4))
+        patch.setitem(server.env, "CUDA_VISIBLE_DEVICES", "3,1")
         patch.delitem(server.env, "OMP_NUM_THREADS", raising=False)
-        run = server.run_flow(repo, gpus=[3, 1], parallel=1)
-    affected, others = ("train@1", "train@2", "evaluate"), {"download": "Unchanged", "align": "Unchanged"}
-    assert server.states(run) == others | dict.fromkeys(affected, "Executed"), server.flow_run(run)["state"]
+        run = server.run_flow(repo, parallel=1)
+    affected, unchanged = ("train@1", "train@2", "evaluate"), {"download": "Unchanged", "align": "Unchanged"}
+    assert server.states(run) == unchanged | dict.fromkeys(affected, "Executed"), server.flow_run(run)[
+        "state"
+    ]
     gpus, threads = ({note[0]: note[column] for note in toy.notes(repo)} for column in (4, 5))
     assert {gpus.pop("train@1"), gpus.pop("train@2")} == {"1", "3"}
     assert gpus == {"evaluate": ""}
@@ -67,19 +63,11 @@ def an_edit_runs_only_what_it_affects_on_gpus_and_cores_of_its_own(
     assert toy.overlap(repo, "train@1", "train@2")
 
 
-def forced_stages_run_again(server: Server, repo: Path) -> None:
-    """Even those that are up to date, and only those that are asked for."""
-    (repo / "notes.jsonl").unlink()
-    run = server.run_flow(repo, force=True, targets=["align"])
-    assert server.states(run) == {"download": "Executed", "align": "Executed"}
-    assert toy.ran(repo) == ["download", "align"]
-
-
 def overrides_leave_the_workspace_alone(server: Server, repo: Path) -> None:
     """The results become an experiment; here all are in the cache, from the first run."""
     files = [repo / "params.yaml", repo / "dvc.lock", repo / "data/trained/1/content"]
     before = [path.read_bytes() for path in files]
-    run = server.run_flow(repo, dropout=0.0)
+    run = server.run_flow(repo, overrides=["train.dropout=0.0"])
     assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
     assert server.flow_run(run)["name"].endswith("+, train.dropout=0.0")
     assert [server.states(run)[name] for name in ("train@1", "train@2")] == ["Cached", "Cached"]
@@ -109,7 +97,11 @@ def test_a_failing_stage_is_retried_and_its_fault_is_in_its_state(server: Server
     module = repo / "pipelines" / "flows" / "dvc_stage.py"
     module.write_text(module.read_text() + UNFORESEEN)
     toy.behave(repo, download={"fails": 2}, train_2={"fails": 2}, align={"seconds": 60})
-    run = server.run_flow(repo, hours={"align": 0.002})
+    pipeline = (repo / "dvc.yaml").read_text()
+    (repo / "dvc.yaml").write_text(
+        pipeline.replace("[data/alignment]\n", "[data/alignment]\n    meta: {hours: 0.002}\n", 1)
+    )
+    run = server.run_flow(repo)
     summary = server.flow_run(run)["state"]["message"]
     assert server.flow_run(run)["state_type"] == "FAILED"
     failed = {"train@1": "Failed", "train@2": "Failed", "align": "TimedOut", "evaluate": "NotReady"}
@@ -117,21 +109,7 @@ def test_a_failing_stage_is_retried_and_its_fault_is_in_its_state(server: Server
     counts = {name: task["run_count"] for name, task in server.tasks(run).items() if name != "evaluate"}
     assert counts == {"download": 3, "train@1": 2, "train@2": 2, "align": 1}
     assert "toy: CUDA error: no device" in server.tasks(run)["train@2"]["state"]["message"]
-    assert "1 executed, 0 unchanged, 0 cached, 3 failed, 1 not run" in summary
+    assert summary.startswith("1 Executed, 2 Failed, 1 NotReady, 1 TimedOut")
     assert "toy: CUDA error: no device" in summary
     assert "was ended at its deadline, 0.002 h." in summary
-    assert "train@1 failed, OSError: [Errno 28] No space left on device" in summary
-
-
-def test_unknown_names_and_gpus_are_reported_at_the_start(
-    repo: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Otherwise the run would fail only when the first stage needs them, or never start it."""
-    stages = list(read_graph(repo).values())
-    with pytest.raises(ValueError, match=r"gpus: expected .* found \[0, 99\]"):
-        run_stages.StagesRun(ReproduceParams(gpus=[0, 99]), stages)
-    with pytest.raises(ValueError, match=r"hours: expected some of .* found trian"):
-        run_stages.StagesRun(ReproduceParams(hours={"trian": 3}), stages)
-    monkeypatch.setattr(run_stages, "choose_gpus", lambda _: [])  # on a remote worker, the CPU will not do
-    with pytest.raises(ValueError, match=r"train@1: expected 1 GPUs, found 0 on .* another worker"):
-        run_stages.StagesRun(ReproduceParams(), stages, for_others=True)
+    assert "OSError: [Errno 28] No space left on device" in summary

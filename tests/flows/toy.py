@@ -31,7 +31,6 @@ def note(what):
         share = [os.environ.get(name) for name in ("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS")]
         out.write(json.dumps([name, what, time.time(), os.getpid(), *share]) + "\\n")
 note(f"start {resumed}")
-print("password=hunter2 at https://me:hunter2@example.org/x", flush=True)
 if behave.get("fails", 0) > resumed:
     sys.exit("toy: CUDA error: no device")
 begin = time.time()
@@ -116,7 +115,7 @@ def make(folder: Path) -> Path:
     folder.mkdir(parents=True)
     # What is compiled stays so; what another process is writing there has a number after .pyc.
     shutil.copytree(ROOT / "pipelines", folder / "pipelines", ignore=shutil.ignore_patterns("*.pyc.*"))
-    for name in (".gitignore", ".dvcignore", "params.yaml", "prefect.yaml"):
+    for name in (".gitignore", ".dvcignore", "params.yaml", "prefect.yaml", "prefect.toml"):
         shutil.copy(ROOT / name, folder / name)
     (folder / "deploy").mkdir()
     (folder / "data" / "own").mkdir(parents=True)
