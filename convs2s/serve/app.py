@@ -52,7 +52,14 @@ def create_app(
         task.cancel()
 
     served = ", ".join(map(str, pairs))
-    app = FastAPI(title="convs2s", description=f"Translates {served}.", lifespan=run_batcher)
+    # The pages of the API would load scripts from other hosts; its description, /openapi.json, needs none.
+    app = FastAPI(
+        title="convs2s",
+        description=f"Translates {served}.",
+        lifespan=run_batcher,
+        docs_url=None,
+        redoc_url=None,
+    )
     # Any site can point a name of its own at 127.0.0.1; its pages could then read answers (DNS rebinding).
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=names, www_redirect=False)
 
