@@ -1,4 +1,4 @@
-"""Pools of processes and threads, for a stream of chunks and for compiled work."""
+"""Pools of processes for a stream of chunks."""
 
 import functools
 import itertools
@@ -7,13 +7,9 @@ import os
 import pickle
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from pathlib import Path
 from typing import Any, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
 
 from convs2s.base.processes import end_with_parent
 from convs2s.watch.progress_bar import ProgressBar
@@ -25,14 +21,6 @@ Result = TypeVar("Result")
 def cores() -> int:
     """Return the number of cores that this process may use; the machine may have more."""
     return len(os.sched_getaffinity(0))
-
-
-def available_memory() -> int:
-    """Return the bytes of memory that this process may still use."""
-    meminfo, group_limit = Path("/proc/meminfo").read_text(), Path("/sys/fs/cgroup/memory.max")
-    available = int(meminfo.partition("MemAvailable:")[2].split()[0]) << 10
-    limit = group_limit.read_text().strip() if group_limit.exists() else "max"
-    return available if limit == "max" else min(available, int(limit))
 
 
 def map_chunks(
@@ -121,25 +109,3 @@ def make_once(pickled_make: bytes) -> Callable[[Any], Any]:
 def apply(pickled_make: bytes, chunk: list[Any]) -> Any:
     """Return the function's result in a worker process."""
     return make_once(pickled_make)(chunk)
-
-
-class Threads(ThreadPoolExecutor):
-    """A fixed number of threads; independent tasks give the same results with any number of threads."""
-
-    def __init__(self, count: int) -> None:
-        super().__init__(count)
-        self.count = count
-
-    def share(self, offsets: NDArray[np.int64], function: Callable[..., None], *arguments: Any) -> None:
-        """Call function(first, last, *arguments) for ranges that together cover all items, and wait.
-
-        Args:
-            offsets: where each item's work begins, then the end; ranges have about equal amounts of work.
-            function: compiled, so that threads run in parallel.
-            arguments: passed on.
-        """
-        cuts = np.searchsorted(offsets, np.linspace(0, offsets[-1], self.count + 1)[1:-1])
-        bounds = itertools.pairwise([0, *cuts.tolist(), len(offsets) - 1])
-        tasks = [self.submit(function, first, last, *arguments) for first, last in bounds]
-        for task in tasks:
-            task.result()

@@ -34,7 +34,7 @@ def write_candidates_of_text(model: Path, source: Path, target: Path, out: Path)
         sides = [EncodedCorpus.open(folder, side) for side in SIDES]
         corpus = copy_ids(sides[0], sides[1], Path(work))
         links = align(corpus, ITERATIONS, Path(work))
-        candidates = build_candidates(corpus, links, MOST, Path(work))
+        candidates = build_candidates(corpus, links, MOST)
         write_candidates(out, candidates)
     known = int((candidates.offsets[1:] > candidates.offsets[:-1]).sum())
     return (

@@ -24,4 +24,4 @@ def run(align: AlignParams, replace: ReplaceParams, source: Path, target: Path, 
         folder = Path(work)
         corpus, words = number_words(source, target, folder)
         links = BACKENDS[align.backend](corpus, align.iterations, folder)
-        write_dictionary(out / "dictionary.tsv", build_dictionary(corpus, words, links, folder))
+        write_dictionary(out / "dictionary.tsv", build_dictionary(corpus, words, links))

@@ -108,7 +108,7 @@ def test_the_likeliest_tokens_are_those_of_topk(size: int, only: int, excluded: 
     values, tokens = torch.empty(20, count), torch.empty(20, count, dtype=torch.int64)
     normalizers = torch.empty(20)
     ones, nothing = np.ones(size, np.float32), np.zeros(size, np.float32)
-    decode_loops.find_likeliest(  # type: ignore[no-untyped-call]
+    decode_loops.find_likeliest(
         logits.numpy(), ones[:1].repeat(20), ones, nothing, np.full(20, only), np.array(excluded),
         values.numpy(), tokens.numpy(), normalizers.numpy(), 0, 20,
     )  # fmt: skip

@@ -14,7 +14,7 @@ from convs2s.ids.candidates import (
 )
 from convs2s.ids.flat_ids import FlatIds
 from convs2s.ids.vocabulary import EOS
-from convs2s.text.alignment import link_counting
+from convs2s.text.alignment import link_counting, word_ids
 from convs2s.text.alignment.link_counting import build_candidates
 from convs2s.text.alignment.word_ids import Corpus, copy_ids
 from tests.text.alignment.corpora import pack
@@ -32,37 +32,36 @@ def encode(*sentences: list[int]) -> FlatIds:
     return FlatIds(np.array([i for row in rows for i in row], np.uint16), np.cumsum([0, *map(len, rows)]))
 
 
-LINKS = pack([[(0, 0), (1, 1)], [(0, 0), (0, 1), (1, 0)], [], [(0, 0)]])
+LINKS = [[(0, 0), (1, 1)], [(0, 0), (0, 1), (1, 0)], [], [(0, 0)]]
 # Token 3 is linked with 7 twice, with 8 and 9 once each; token 5 with 6 and 7 once each.
 
 
 @pytest.mark.parametrize("held", [1, 1 << 22])
-@pytest.mark.parametrize("threads", [1, 3])
 def test_candidates_are_ordered_by_frequency_then_by_id(
-    corpus: Corpus, tmp_path: Path, held: int, threads: int, monkeypatch: pytest.MonkeyPatch
+    corpus: Corpus, held: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By hand; neither the block size nor the number of threads must make a difference."""
+    """By hand; the number of links that are counted at once must make no difference."""
     monkeypatch.setattr(link_counting, "HELD_LINKS", held)
-    monkeypatch.setattr(link_counting, "cores", lambda: threads)
-    found = build_candidates(corpus, LINKS, 10, tmp_path)
+    monkeypatch.setattr(word_ids, "BLOCK", 1)
+    found = build_candidates(corpus, pack(LINKS), 10)
     assert found.offsets.tolist() == [0, 0, 0, 0, 3, 3, 5]
     assert found.targets.tolist() == [7, 8, 9, 6, 7]
-    kept = build_candidates(corpus, LINKS, 1, tmp_path)
+    kept = build_candidates(corpus, pack(LINKS), 1)
     assert (kept.offsets.tolist(), kept.targets.tolist()) == ([0, 0, 0, 0, 1, 1, 2], [7, 6])
 
 
 def test_candidates_of_several_tokens_are_concatenated(corpus: Corpus, tmp_path: Path) -> None:
     """A token without candidates, or one that the alignment does not have, adds none."""
-    found = build_candidates(corpus, LINKS, 10, tmp_path)
+    found = build_candidates(corpus, pack(LINKS), 10)
     assert found.of(np.array([5, 4, 3, 999])).tolist() == [6, 7, 7, 8, 9]
     assert NO_CANDIDATES.of(np.array([0, 5])).tolist() == []
-    none = build_candidates(corpus, pack([[], [], [], []]), 10, tmp_path)
+    none = build_candidates(corpus, pack([[], [], [], []]), 10)
     assert (none.offsets.tolist(), none.targets.tolist()) == ([0], [])
 
 
 def test_candidates_round_trip_and_equal_ones_give_equal_bytes(corpus: Corpus, tmp_path: Path) -> None:
     """DVC hashes the file, so its bytes must depend on the content alone."""
-    candidates = build_candidates(corpus, LINKS, 10, tmp_path)
+    candidates = build_candidates(corpus, pack(LINKS), 10)
     for name in ("a", "b"):
         write_candidates(tmp_path / name, candidates)
     found = read_candidates(tmp_path / "a")

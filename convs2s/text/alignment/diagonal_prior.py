@@ -4,15 +4,15 @@ If word j of m generated words is linked at all, it is linked with word i of n g
 probability proportional to exp(-tension * |i/n - j/m|). Positions count from 1.
 
 The program fast_align has a bug in fitting the tension: its gradient function calls the normalizer with the
-two lengths swapped. `swapped` reproduces that, so that links equal the program's.
+two lengths swapped. We do the same, so that links equal the program's (T33).
 """
+# mypy: disable-error-code="untyped-decorator"
 
 import math
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
-
-from convs2s.base.compiled import compiled
 
 FIRST_TENSION = 4.0
 LOWEST_TENSION, HIGHEST_TENSION = 0.1, 14.0
@@ -20,7 +20,7 @@ STEPS = 8
 STEP_SIZE = 20.0
 
 
-@compiled
+@njit(nogil=True, cache=True)
 def swapped_normalizer(j: int, n: int, m: int, tension: float) -> float:
     """Return fast_align's normalizer for generated word j of m, given n words, with n and m swapped."""
     low = j * m // n
@@ -35,60 +35,35 @@ def swapped_normalizer(j: int, n: int, m: int, tension: float) -> float:
     return total
 
 
-@compiled
-def expected_distance(
-    given: NDArray[np.int64],
-    generated: NDArray[np.int64],
-    pairs: NDArray[np.int64],
-    tension: float,
-    swapped: bool,
-) -> float:
-    """Return the sum over generated words of the prior's mean |i/n - j/m|, the null word excluded.
+@njit(nogil=True, cache=True)
+def expected_distance(lengths: NDArray[np.int64], tension: float) -> float:
+    """Return the sum over generated words of the prior's mean |i/n - j/m|, with fast_align's normalizer.
 
     Args:
-        given: lengths n in words, above 0.
-        generated: lengths m in words.
-        pairs: number of sentence pairs with these two lengths.
-        swapped: normalize as the program fast_align does.
+        lengths: columns n, above 0, m, number of sentence pairs; a row per combination of lengths.
     """
     total = 0.0
-    for k in range(len(pairs)):
-        n, m = given[k], generated[k]
-        # Weights decay geometrically on either side of the diagonal, so two prefix sums per n suffice for all
-        # j: mass[c] = sum of ratio^k and moment[c] = sum of k ratio^k over k < c.
-        mass, moment = np.zeros(n + 1), np.zeros(n + 1)
-        power, ratio = 1.0, math.exp(-tension / n)
-        for c in range(n):
-            mass[c + 1] = mass[c] + power
-            moment[c + 1] = moment[c] + c * power
-            power *= ratio
+    for k in range(len(lengths)):
+        n, m, pairs = lengths[k, 0], lengths[k, 1], lengths[k, 2]
+        places = np.arange(1, n + 1) / n
+        rise = np.exp(tension * places)
         for j in range(1, m + 1):
-            low = j * n // m  # positions at or left of the diagonal
-            high = n - low
-            to_low, to_high = j / m - low / n, (low + 1) / n - j / m
-            low_weight, high_weight = math.exp(-tension * to_low), math.exp(-tension * to_high)
-            z = low_weight * mass[low] + high_weight * mass[high]
-            if swapped:
-                z = swapped_normalizer(j, n, m, tension)
-            low_sum = to_low * mass[low] + moment[low] / n
-            high_sum = to_high * mass[high] + moment[high] / n
-            total += pairs[k] * (low_weight * low_sum + high_weight * high_sum) / z
+            here, up, distance = j / m, math.exp(tension * j / m), 0.0
+            for i in range(n):
+                distance += abs(places[i] - here) * min(rise[i] / up, up / rise[i])
+            total += pairs * distance / swapped_normalizer(j, n, m, tension)
     return total
 
 
-def optimize_tension(
-    tension: float, distance: float, lengths: NDArray[np.int64], words: int, swapped: bool
-) -> float:
+def optimize_tension(tension: float, distance: float, lengths: NDArray[np.int64], words: int) -> float:
     """Return the tension after gradient steps that bring the prior's mean distance to the posterior's.
 
     Args:
         distance: mean |i/n - j/m| under the posterior, per generated word.
-        lengths: columns given length, generated length, number of pairs; a row per combination of lengths.
+        lengths: as for `expected_distance`.
         words: number of generated words.
-        swapped: as for `expected_distance`.
     """
-    given, generated, pairs = (np.ascontiguousarray(column) for column in lengths.T)
     for _ in range(STEPS):
-        gradient = expected_distance(given, generated, pairs, tension, swapped) / words - distance
+        gradient = expected_distance(lengths, tension) / words - distance
         tension = min(max(tension + STEP_SIZE * gradient, LOWEST_TENSION), HIGHEST_TENSION)
     return tension

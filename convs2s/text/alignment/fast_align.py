@@ -2,163 +2,134 @@
 
 IBM model 2 with a diagonal prior whose tension is fitted, a null word and variational Bayes: each
 generated word is linked with one given word or with none. "Forward" generates target words from given
-source words, "backward" the reverse; grow-diag-final-and merges the two alignments (T33). With `exact`,
-links equal those of the program fast_align, which has a bug: see `diagonal_prior`.
+source words, "backward" the reverse; grow-diag-final-and merges the two alignments (T33). Links are those of
+the authors' program, whose error in fitting the tension is repeated: see `diagonal_prior`.
 
-What grows with the corpus is on disk. Threads share the generated words: the occurrences of each are
-independent of other words, so results are byte-identical for any number of threads.
+What grows with the corpus is in mapped files, which the system keeps in memory as long as there is room.
+Threads share the generated words: the occurrences of each are independent of other words, so results are
+byte-identical for any number of threads.
 """
 
-import math
-import shutil
+import itertools
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 from convs2s.base.files import temporary_folder
 from convs2s.base.messages import inflect
-from convs2s.base.parallel import Threads, available_memory, cores
-from convs2s.ids.flat_ids import Offsets
+from convs2s.base.parallel import cores
+from convs2s.ids.flat_ids import FlatIds, Offsets
+from convs2s.text.alignment import posteriors, word_ids
 from convs2s.text.alignment.diagonal_prior import FIRST_TENSION, optimize_tension
-from convs2s.text.alignment.posteriors import (
-    Model,
-    Sums,
-    choose_rows,
-    expect_rows,
-    make_positions,
-    normalize,
-    normalize_nulls,
-)
 from convs2s.text.alignment.symmetrization import symmetrize_pairs
-from convs2s.text.alignment.translation_table import BATCH_WORDS, Rows, Table, write_at
-from convs2s.text.alignment.word_ids import Chunk, Corpus, Ids, Links, map_array, take_next
+from convs2s.text.alignment.word_ids import Corpus, Links, pack_links
 
-GIB = 1 << 30
+RANGES = 4  # per thread: their work differs a little
 
 
-def align(corpus: Corpus, iterations: int, folder: Path, *, exact: bool = False) -> Iterator[Links]:
+def align(corpus: Corpus, iterations: int, folder: Path) -> Iterator[Links]:
     """Yield the links of all sentence pairs.
 
     A pair with an empty side has no links. Each iteration prints a line to stderr.
 
     Args:
         iterations: passes over the corpus; as in fast_align, the last one only links.
-        folder: where a temporary folder is created.
-        exact: fit the tension as the program does.
+        folder: where a temporary folder is created: 4 bytes for each distinct pair of words and direction,
+            and 24 for each word of the text.
 
     Raises:
-        OSError: if memory or disk space do not suffice.
+        OSError: if there is not enough disk space.
     """
-    if not corpus.source.words:
-        yield from (
-            Links(np.zeros(len(chunk.source_offsets) - 1, np.int64), np.zeros((0, 2), np.int32))
-            for chunk in corpus.chunks()
-        )
+    pairs = len(corpus.source)
+    if not len(corpus.source.ids):
+        yield from pack_links([] for _ in range(pairs))
         return
-    with temporary_folder(folder) as work, Threads(cores()) as threads:
-        ask_for("memory", memory_needed(corpus, threads.count), available_memory(), "this machine")
-        aligner = Aligner(corpus, Path(work), threads, exact)
-        ask_for("disk space", aligner.disk_needed(), shutil.disk_usage(work).free, str(folder))
-        for direction in aligner.directions:
-            direction.table.write_values()
+    with temporary_folder(folder) as work, ThreadPoolExecutor(cores()) as threads:
+        forward = Direction(corpus.source, corpus.target, Path(work) / "forward", threads)
+        backward = Direction(corpus.target, corpus.source, Path(work) / "backward", threads)
         for iteration in range(1, iterations):
-            log(iteration, iterations, aligner.iterate(fit_tension=iteration > 1))
-        yield from aligner.link()
-        log(iterations, iterations, f"linked {inflect(corpus.pairs, 'sentence pair')}")
+            reports = [direction.iterate(fit_tension=iteration > 1) for direction in (forward, backward)]
+            report = f"iteration {iteration} of {iterations}: forward {reports[0]}; backward {reports[1]}"
+            print(f"align: {report}", file=sys.stderr, flush=True)
+        source_of, target_of = forward.choose(), backward.choose()
+        for first in range(0, pairs, word_ids.BLOCK):
+            ends = slice(first, first + word_ids.BLOCK + 1)
+            sources, targets = corpus.source.offsets[ends], corpus.target.offsets[ends]
+            begins = sources + targets - sources[0] - targets[0]
+            rows, counts = np.empty((begins[-1], 2), np.int32), np.empty(len(begins) - 1, np.int64)
+            share(threads, begins, symmetrize_pairs, sources, targets, source_of, target_of, rows, counts)
+            lengths = np.diff(begins)
+            used = np.arange(len(rows)) - np.repeat(begins[:-1], lengths) < np.repeat(counts, lengths)
+            yield Links(counts, rows[used])
+        print(f"align: linked {inflect(pairs, 'sentence pair')}", file=sys.stderr, flush=True)
 
 
-def memory_needed(corpus: Corpus, threads: int) -> int:
-    """Return the bytes of memory, including mapped files, that aligning takes at most."""
-    words = corpus.source.words + corpus.target.words
-    records = 4 * (words + 4 * corpus.pairs)
-    rows = 40 * threads * max(corpus.source.vocabulary, corpus.target.vocabulary)
-    return records + rows + 100 * min(BATCH_WORDS, words // 4) + GIB // 4
+def share(
+    threads: ThreadPoolExecutor, offsets: Offsets, function: Callable[..., Any], *arguments: Any
+) -> list[Any]:
+    """Return the results of function(first, last, *arguments) for ranges that together cover all items.
 
-
-def ask_for(what: str, needed: int, available: int, place: str) -> None:
-    """Print how much of a resource is needed.
-
-    Raises:
-        OSError: if there is less.
+    Args:
+        offsets: where each item's work begins, then the end; ranges have about equal amounts of work.
+        function: compiled, so that threads run in parallel.
     """
-    print(f"align: needs up to {needed / GIB:.2f} GiB of {what}", file=sys.stderr, flush=True)
-    if needed > available:
-        raise OSError(
-            f"alignment needs up to {needed / GIB:.2f} GiB of {what}; expected as much on {place}, found "
-            f"{available / GIB:.2f}. Free some, use another machine, or set align.backend: none."
-        )
-
-
-def log(iteration: int, iterations: int, report: str) -> None:
-    """Print what an iteration did."""
-    print(f"align: iteration {iteration} of {iterations}: {report}", file=sys.stderr, flush=True)
-
-
-class Aligner:
-    """Both directions' models of a corpus."""
-
-    def __init__(self, corpus: Corpus, folder: Path, threads: Threads, exact: bool) -> None:
-        self.corpus, self.threads = corpus, threads
-        lengths = count_lengths(corpus)
-        source, target = corpus.source, corpus.target
-        self.forward = Direction(Table(folder / "forward", source, target, threads), lengths, exact)
-        lengths = lengths[:, [1, 0, 2]]
-        self.backward = Direction(Table(folder / "backward", target, source, threads), lengths, exact)
-        self.directions = self.forward, self.backward
-
-    def disk_needed(self) -> int:
-        """Return the bytes that values and links will take."""
-        values = sum(int(direction.table.starts[-1]) for direction in self.directions)
-        return 4 * values + 12 * (self.corpus.source.words + self.corpus.target.words)
-
-    def iterate(self, fit_tension: bool) -> str:
-        """Run one iteration of expectation maximization; return a one-line report."""
-        forward, backward = (direction.iterate(fit_tension) for direction in self.directions)
-        return f"forward {forward}; backward {backward}"
-
-    def link(self) -> Iterator[Links]:
-        """Yield the links of all pairs."""
-        chosen = [direction.choose() for direction in self.directions]
-        places = [direction.table.places[:-1].copy() for direction in self.directions]
-        for chunk in self.corpus.chunks():
-            linked = self.threads.map(take_next, chosen, places, (chunk.target, chunk.source))
-            yield self.symmetrize(chunk, *linked)
-
-    def symmetrize(self, chunk: Chunk, source_of: Ids, target_of: Ids) -> Links:
-        """Return the links of a chunk, given the position that each target and each source word chose."""
-        rows = np.empty((len(chunk.source) + len(chunk.target), 2), np.int32)
-        counts = np.empty(len(chunk.source_offsets) - 1, np.int64)
-        begins = chunk.source_offsets + chunk.target_offsets
-        offsets = chunk.source_offsets, chunk.target_offsets
-        self.threads.share(begins, symmetrize_pairs, *offsets, source_of, target_of, rows, counts)
-        used = np.arange(len(rows)) - np.repeat(begins[:-1], np.diff(begins)) < np.repeat(
-            counts, np.diff(begins)
-        )
-        return Links(counts, rows[used])
+    shares = np.linspace(0, offsets[-1], RANGES * cores() + 1)[1:-1]
+    bounds = itertools.pairwise([0, *np.searchsorted(offsets, shares).tolist(), len(offsets) - 1])
+    tasks = [threads.submit(function, first, last, *arguments) for first, last in bounds]
+    return [task.result() for task in tasks]
 
 
 class Direction:
-    """One direction's model."""
+    """One direction's model; it begins with equal probabilities.
 
-    def __init__(self, table: Table, lengths: Offsets, exact: bool) -> None:
-        """Begin with equal probabilities.
+    Args:
+        prefix: of the files for what grows with the corpus.
+    """
 
-        Args:
-            lengths: rows of given length, generated length, number of pairs.
-            exact: as for `align`.
-        """
-        self.table, self.lengths, self.exact = table, lengths, exact
-        self.tension = FIRST_TENSION
-        self.occurs = np.diff(table.places) > 0
+    def __init__(self, given: FlatIds, generated: FlatIds, prefix: Path, threads: ThreadPoolExecutor) -> None:
+        self.prefix, self.threads, self.words = prefix, threads, len(generated.ids)
+        self.lengths = count_lengths(given, generated)
+        frequencies = np.zeros(int(generated.ids.max()) + 1, np.int64)
+        posteriors.count_words(generated.ids, frequencies)
+        places = np.insert(np.cumsum(frequencies), 0, 0)
+        occurrences = self._allocate("occurrences", np.int64, self.words)
+        posteriors.list_occurrences(generated.ids, generated.offsets, places.copy(), occurrences)
+        corpus = given.ids, given.offsets, generated.offsets
+        table = posteriors.Table(places, occurrences, places[:0], np.empty(0, np.float32), *corpus)
+        sizes, vocabulary = np.zeros_like(frequencies), int(given.ids.max()) + 1
+        share(threads, places, posteriors.count_values, table, vocabulary, sizes)
+        starts = np.insert(np.cumsum(sizes), 0, 0)
+        values = self._allocate("values", np.float32, starts[-1])
+        values[:] = 1.0
+        self.table = table._replace(starts=starts, values=values)
+        self.occurs = frequencies > 0
         uniform = 1.0 / np.count_nonzero(self.occurs)
-        self.scales = np.full(table.given.vocabulary, uniform)
-        self.nulls = np.full(table.generated.vocabulary, uniform, np.float32)
+        self.scales = np.full(vocabulary, uniform)
+        self.nulls = np.full(len(frequencies), uniform, np.float32)
+        self.tension = FIRST_TENSION
 
-    def model(self) -> Model:
+    def _allocate(self, name: str, dtype: DTypeLike, length: int) -> NDArray[Any]:
+        """Return an array in a new file; its space is reserved, for writing to a full disk would crash."""
+        path, size = self.prefix.with_suffix(f".{name}"), length * np.dtype(dtype).itemsize
+        with path.open("xb") as stream:
+            try:
+                os.posix_fallocate(stream.fileno(), 0, size)
+            except OSError as error:
+                raise OSError(
+                    f"{path}: alignment needs {size / (1 << 30):.2f} GiB more of disk space ({error}). Free "
+                    "some, use another machine, or set align.backend: none."
+                ) from error
+        return np.asarray(np.memmap(path, dtype, "r+", shape=(length,)))
+
+    def model(self) -> posteriors.Model:
         """Return what posteriors are computed from, besides the table."""
-        return Model(self.scales, self.nulls, make_positions(np.unique(self.lengths[:, :2]), self.tension))
+        return posteriors.make_model(self.scales, self.nulls, np.unique(self.lengths[:, :2]), self.tension)
 
     def iterate(self, fit_tension: bool) -> str:
         """Run one iteration of expectation maximization; return a one-line report.
@@ -166,41 +137,28 @@ class Direction:
         Args:
             fit_tension: whether to change the tension as well.
         """
-        given, longest, model = self.table.given.records(), self.table.given.longest, self.model()
-        sums = Sums(*np.zeros((3, self.table.generated.vocabulary)))
-        totals = np.zeros_like(self.scales, np.int64)
-        for found in self.table.map(lambda rows: expect_rows(rows, given, longest, model, sums)):
-            totals += found
-        words = self.table.generated.words
+        nulls, distances = np.zeros((2, len(self.nulls)))
+        work = self.table, self.model(), nulls, distances
+        totals = sum(share(self.threads, self.table.places, posteriors.expect_words, *work)) / posteriors.UNIT
         if fit_tension:
-            distance = float(sums.distances.sum()) / words
-            self.tension = optimize_tension(self.tension, distance, self.lengths, words, self.exact)
-        normalize(totals, self.scales)
-        normalize_nulls(sums.nulls, self.occurs, self.nulls)
-        perplexity = math.exp(-float(sums.log_likelihoods.sum()) / words)
-        return f"perplexity {perplexity:.2f}, tension {self.tension:.3f}"
+            distance = float(distances.sum()) / self.words
+            self.tension = optimize_tension(self.tension, distance, self.lengths, self.words)
+        given = totals > 0
+        self.scales[given] = np.exp(-posteriors.digammas(totals[given]))
+        counts = nulls[self.occurs] + posteriors.ALPHA
+        logarithms = posteriors.digammas(counts) - posteriors.digamma(counts.sum())
+        self.nulls[self.occurs] = np.maximum(np.exp(logarithms), posteriors.FLOOR)
+        return f"tension {self.tension:.3f}"
 
-    def choose(self) -> Ids:
-        """Return the given position that each generated word is linked with, or -1, in rows of the table."""
-        given, longest, model = self.table.given.records(), self.table.given.longest, self.model()
-        dtype = np.int16 if longest < 1 << 15 else np.int32
-        path = self.table.values.with_name("chosen")
-        path.touch()
-
-        def choose(rows: Rows) -> None:
-            chosen = np.empty(len(rows.occurrences), dtype)
-            choose_rows(rows, given, longest, model, chosen)
-            write_at(path, int(self.table.places[rows.first]), chosen)
-
-        list(self.table.map(choose))
-        return map_array(path, dtype)
+    def choose(self) -> NDArray[np.int32]:
+        """Return the given position that each generated word is linked with, or -1, in corpus order."""
+        chosen = self._allocate("chosen", np.int32, self.words)
+        share(self.threads, self.table.places, posteriors.choose_links, self.table, self.model(), chosen)
+        return chosen
 
 
-def count_lengths(corpus: Corpus) -> Offsets:
-    """Return rows of source length, target length, number of such pairs, without empty pairs."""
-    both = [
-        (np.diff(chunk.source_offsets) << 32) | np.diff(chunk.target_offsets) for chunk in corpus.chunks()
-    ]
-    lengths, pairs = np.unique(np.concatenate(both), return_counts=True)
-    found = np.stack([lengths >> 32, lengths & 0xFFFFFFFF, pairs], axis=1)
-    return found[lengths > 0]
+def count_lengths(given: FlatIds, generated: FlatIds) -> Offsets:
+    """Return rows of given length, generated length, number of such pairs, without empty pairs."""
+    both = (given.lengths.astype(np.int64) << 32) | generated.lengths
+    lengths, pairs = np.unique(both[both > 0], return_counts=True)
+    return np.stack([lengths >> 32, lengths & 0xFFFFFFFF, pairs], axis=1)

@@ -1,115 +1,155 @@
-"""The probabilities that words are linked (Dyer et al., 2013, §2), for rows of the translation table.
+"""The probabilities that words are linked (Dyer et al., 2013, §2), as loops over generated words.
 
-A generated word is linked with a word of the given sentence or with none. Each of its occurrences is
-independent of all others.
+A generated word is linked with a word of the given sentence or with none; each of its occurrences is
+independent of all others. For each distinct given word that occurs with the generated word in a sentence
+pair, the table has a value, in the order of first occurrence. The given words themselves are not stored: who
+goes through the sentences of a generated word meets them in this order. So a pair of words takes 4 bytes.
+
+All that these loops call is in this file: numba's cache does not notice edits of other files.
 """
+# mypy: disable-error-code="untyped-decorator"
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
-from convs2s.base.compiled import compiled
-from convs2s.ids.flat_ids import Offsets
-from convs2s.text.alignment.translation_table import (
-    ALPHA,
-    FLOOR,
-    POSITION_BITS,
-    Doubles,
-    Floats,
-    Rows,
-    digamma,
-)
-from convs2s.text.alignment.word_ids import HEADER, Ids
+from convs2s.ids.flat_ids import Ids, Offsets
+
+Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
 
 NULL_PROBABILITY = 0.08
 """Prior probability that a generated word has no link (p0 of Dyer et al., 2013)."""
+ALPHA = 0.01
+"""Pseudo-count of variational Bayes, for each pair of words (Dyer et al., 2013)."""
+FLOOR = 1.2e-38
+"""Lowest probability: float32 cannot hold less in full precision, and no sum may become 0."""
 UNIT = 1 << 30
 """Expected counts are added as multiples of 1 / UNIT: sums of integers do not depend on the order."""
+POSITION_BITS = 24
 
 
-class Positions(NamedTuple):
-    """The diagonal prior's terms for sentences of each length n, from begins[n]: for word i, from 1."""
+class Table(NamedTuple):
+    """The corpus, seen from one direction: the occurrences of each generated word, and its values."""
 
+    places: Offsets
+    """Word w has the occurrences places[w] to places[w + 1], in the order of the corpus."""
+    occurrences: Offsets
+    """Sentence << POSITION_BITS | position of the generated word from 0."""
+    starts: Offsets
+    """Word w has the values starts[w] to starts[w + 1]."""
+    values: Floats
+    given: Ids
+    """The ids of all given sentences, concatenated."""
+    given_offsets: Offsets
+    generated_offsets: Offsets
+
+
+class Model(NamedTuple):
+    """One direction: p(generated | given) is a value of the table times the given word's scale.
+
+    The last four are the diagonal prior's terms for sentences of each length n: from begins[n], for word i.
+    """
+
+    scales: Doubles
+    nulls: Floats
+    """p(generated | no word)."""
     begins: Offsets
     place: Doubles
-    """i / n."""
+    """i / n; i counts from 1."""
     rise: Doubles
     """exp(tension i / n)."""
     fall: Doubles
     """exp(-tension i / n)."""
 
 
-class Model(NamedTuple):
-    """One direction: p(generated | given) is a value of the table times the given word's scale."""
-
-    scales: Doubles
-    nulls: Floats
-    """p(generated | no word)."""
-    positions: Positions
-
-
 class Row(NamedTuple):
-    """The row in use, by given word."""
+    """The values of the generated word in use, by given word."""
 
     seen: Ids
-    """The generated word of the last row that had this given word."""
+    """The last generated word that occurred with this given word."""
     probabilities: Doubles
     counts: Doubles
     words: Ids
     """The given words of this row, in the order of its values."""
 
 
-class Sums(NamedTuple):
-    """Sums over the occurrences of each generated word."""
-
-    nulls: Doubles
-    """Posterior probability of no link."""
-    log_likelihoods: Doubles
-    """In nats."""
-    distances: Doubles
-    """Posterior distance from the diagonal."""
-
-
-def make_positions(lengths: Offsets, tension: float) -> Positions:
-    """Return the terms for these lengths, which are distinct and above 0."""
+def make_model(scales: Doubles, nulls: Floats, lengths: Offsets, tension: float) -> Model:
+    """Return a model for sentences of these lengths, which are distinct and above 0."""
     begins = np.zeros(lengths.max() + 1, np.int64)
     begins[lengths] = np.cumsum(lengths) - lengths
     place = np.concatenate([np.arange(1, n + 1) / n for n in lengths.tolist()])
-    return Positions(begins, place, np.exp(tension * place), np.exp(-tension * place))
+    return Model(scales, nulls, begins, place, np.exp(tension * place), np.exp(-tension * place))
 
 
-@compiled
-def empty_row(vocabulary: int) -> Row:
+@njit(nogil=True, cache=True)
+def count_words(ids: Ids, frequencies: Offsets) -> None:
+    """Add the number of occurrences of each word."""
+    for word in ids:
+        frequencies[word] += 1
+
+
+@njit(nogil=True, cache=True)
+def list_occurrences(ids: Ids, offsets: Offsets, places: Offsets, occurrences: Offsets) -> None:
+    """Write each word's occurrences from its place on; changes `places`."""
+    for k in range(len(offsets) - 1):
+        for j in range(offsets[k + 1] - offsets[k]):
+            word = ids[offsets[k] + j]
+            occurrences[places[word]] = (k << POSITION_BITS) | j
+            places[word] += 1
+
+
+@njit(nogil=True, cache=True)
+def count_values(first: int, last: int, table: Table, vocabulary: int, sizes: Offsets) -> None:
+    """Write the number of distinct given words that occur with each of the generated words [first, last)."""
+    seen = np.full(vocabulary, -1, np.int32)  # the last generated word that occurred with this given word
+    for word in range(first, last):
+        for occurrence in table.occurrences[table.places[word] : table.places[word + 1]]:
+            for other in given_words(table, occurrence)[0]:
+                if seen[other] != word:
+                    seen[other] = word
+                    sizes[word] += 1
+
+
+@njit(nogil=True, cache=True)
+def given_words(table: Table, occurrence: int) -> tuple[Ids, int, int, int]:
+    """Return the given sentence, the generated one's number and length, and the word's position in it."""
+    k, j = occurrence >> POSITION_BITS, occurrence & ((1 << POSITION_BITS) - 1)
+    given = table.given[table.given_offsets[k] : table.given_offsets[k + 1]]
+    return given, k, table.generated_offsets[k + 1] - table.generated_offsets[k], j
+
+
+@njit(nogil=True, cache=True)
+def empty_row(model: Model) -> Row:
     """Return a row of no word."""
-    seen, words = np.full(vocabulary, -1, np.int32), np.empty(vocabulary, np.int32)
-    return Row(seen, np.empty(vocabulary), np.empty(vocabulary), words)
+    size = len(model.scales)
+    seen, words = np.full(size, -1, np.int32), np.empty(size, np.int32)
+    return Row(seen, np.empty(size), np.empty(size), words)
 
 
-@compiled
+@njit(nogil=True, cache=True)
 def weigh(
-    word: int, occurrence: int, values: Floats, size: int, row: Row, given: Ids, model: Model,
+    word: int, given: Ids, m: int, j: int, values: Floats, size: int, row: Row, model: Model,
     weights: Doubles,
-) -> tuple[int, float, float, float]:  # fmt: skip
+) -> tuple[int, float, float]:  # fmt: skip
     """Write a weight for each word of the given sentence; the probability that it is linked is proportional.
 
     Args:
-        word: the generated word, of which this is an occurrence; its row has these values.
+        word: the generated word, at position j of m; its row has these values.
         size: number of given words in `row` so far; those that are new are added, with counts of 0.
 
     Returns:
-        The number of words in the row, the factor that turns weights into posteriors, the posterior
-        probability of no link, and the log likelihood.
+        The number of words in the row, the factor that turns weights into posteriors, and the posterior
+        probability of no link.
     """
-    record, j = occurrence >> POSITION_BITS, occurrence & ((1 << POSITION_BITS) - 1)
-    positions = model.positions
-    here = positions.begins[given[record]] + j
-    up, down = positions.rise[here], positions.fall[here]
-    begin, n = positions.begins[given[record + 1]], given[record + 1]
+    begin, diagonal = model.begins[len(given)], model.begins[m] + j
+    up, down = model.rise[diagonal], model.fall[diagonal]
     z, total = 0.0, 0.0
-    for i in range(n):
-        other = given[record + HEADER + i]
+    for i in range(len(given)):
+        other = given[i]
         if row.seen[other] != word:
             row.seen[other] = word
             row.words[size] = other
@@ -117,98 +157,93 @@ def weigh(
             row.counts[other] = 0.0
             size += 1
         # exp(-tension |i/n - j/m|), with no exp per word
-        prior = min(positions.rise[begin + i] * down, up * positions.fall[begin + i])
+        prior = min(model.rise[begin + i] * down, up * model.fall[begin + i])
         z += prior
         weights[i] = prior * row.probabilities[other]
         total += weights[i]
     null = NULL_PROBABILITY * model.nulls[word]
     scale = (1.0 - NULL_PROBABILITY) / z
     total = null + total * scale
-    return size, scale / total, null / total, math.log(total)
+    return size, scale / total, null / total
 
 
-@compiled
-def expect_rows(rows: Rows, given: Ids, longest: int, model: Model, sums: Sums) -> Any:
-    """Run one iteration of expectation maximization on some rows.
+@njit(nogil=True, cache=True)
+def expect_words(
+    first: int, last: int, table: Table, model: Model, nulls: Doubles, distances: Doubles
+) -> Offsets:
+    """Run one iteration of expectation maximization on generated words [first, last).
 
-    The expected count c of each pair of words becomes exp(digamma(c + ALPHA)) in `rows`: mean-field
+    The expected count c of each pair of words becomes exp(digamma(c + ALPHA)) in the table: mean-field
     variational Bayes divides it by exp(digamma(t)), t being the total of c + ALPHA over all rows.
 
     Args:
-        given: records of the given side.
-        longest: words of its longest sentence.
-        sums: overwritten for the words of these rows.
+        nulls: output: each generated word's expected number of occurrences without a link.
+        distances: output: the sum of their expected distances from the diagonal.
 
     Returns:
         The total t of each given word over these rows, in multiples of 1 / UNIT.
     """
     totals = np.zeros(len(model.scales), np.int64)
-    row, weights = empty_row(len(model.scales)), np.empty(longest)
-    positions = model.positions
-    for r in range(len(rows.places) - 1):
-        word, size = rows.first + r, 0
-        values = rows.values[rows.starts[r] : rows.starts[r + 1]]
-        nulls, log_likelihood, distance = 0.0, 0.0, 0.0
-        for occurrence in rows.occurrences[rows.places[r] : rows.places[r + 1]]:
-            size, share, null, log_total = weigh(word, occurrence, values, size, row, given, model, weights)
-            nulls += null
-            log_likelihood += log_total
-            record, j = occurrence >> POSITION_BITS, occurrence & ((1 << POSITION_BITS) - 1)
-            m, n = given[record], given[record + 1]
+    row, weights = empty_row(model), np.empty(len(model.begins))
+    for word in range(first, last):
+        size, unlinked, distance = 0, 0.0, 0.0
+        values = table.values[table.starts[word] : table.starts[word + 1]]
+        for occurrence in table.occurrences[table.places[word] : table.places[word + 1]]:
+            given, _, m, j = given_words(table, occurrence)
+            size, share, null = weigh(word, given, m, j, values, size, row, model, weights)
+            unlinked += null
             # fast_align's posterior distance, unlike its prior, counts j from 0, so it fits tensions of about
             # 7 where 12 would be exact. The dictionary must match fast_align's (T33), so we do the same.
-            begin, behind = positions.begins[n], j / m
-            away = 0.0
-            for i in range(n):
-                row.counts[given[record + HEADER + i]] += weights[i] * share
-                away += abs(positions.place[begin + i] - behind) * weights[i]
+            begin, behind, away = model.begins[len(given)], j / m, 0.0
+            for i in range(len(given)):
+                row.counts[given[i]] += weights[i] * share
+                away += abs(model.place[begin + i] - behind) * weights[i]
             distance += away * share
-        sums.nulls[word], sums.log_likelihoods[word], sums.distances[word] = nulls, log_likelihood, distance
-        for k in range(size):
-            count = row.counts[row.words[k]] + ALPHA
-            totals[row.words[k]] += round(count * UNIT)
-            values[k] = math.exp(digamma(count))
+        nulls[word], distances[word] = unlinked, distance
+        for v in range(size):
+            count = row.counts[row.words[v]] + ALPHA
+            totals[row.words[v]] += round(count * UNIT)
+            values[v] = math.exp(digamma(count))
     return totals
 
 
-@compiled
-def choose_rows(rows: Rows, given: Ids, longest: int, model: Model, chosen: NDArray[Any]) -> None:
-    """Write the given position that each occurrence of these rows is linked with, or -1 for none.
+@njit(nogil=True, cache=True)
+def choose_links(first: int, last: int, table: Table, model: Model, chosen: Ids) -> None:
+    """Write the given position that each occurrence of words [first, last) is linked with, or -1 for none.
 
     It is the most probable one. Ties go to no link, then to the leftmost position, as in fast_align.
     """
-    row, weights = empty_row(len(model.scales)), np.empty(longest)
-    for r in range(len(rows.places) - 1):
-        size = 0
-        values = rows.values[rows.starts[r] : rows.starts[r + 1]]
-        for place in range(rows.places[r], rows.places[r + 1]):
-            occurrence = rows.occurrences[place]
-            size, share, null, _ = weigh(rows.first + r, occurrence, values, size, row, given, model, weights)
+    row, weights = empty_row(model), np.empty(len(model.begins))
+    for word in range(first, last):
+        size, values = 0, table.values[table.starts[word] : table.starts[word + 1]]
+        for occurrence in table.occurrences[table.places[word] : table.places[word + 1]]:
+            given, k, m, j = given_words(table, occurrence)
+            size, share, null = weigh(word, given, m, j, values, size, row, model, weights)
             # Rounded to float32: without, equal posteriors differ in their last bits.
             highest, position = np.float32(null), -1
-            for i in range(given[(occurrence >> POSITION_BITS) + 1]):
+            for i in range(len(given)):
                 posterior = np.float32(weights[i] * share)
                 if posterior > highest:
                     highest, position = posterior, i
-            chosen[place] = position
+            chosen[table.generated_offsets[k] + j] = position
 
 
-@compiled
-def normalize(totals: Offsets, scales: Doubles) -> None:
-    """Write the scale exp(-digamma(t)) of each given word, for totals t in multiples of 1 / UNIT."""
-    for word in range(len(totals)):
-        if totals[word]:
-            scales[word] = math.exp(-digamma(totals[word] / UNIT))
+@njit(nogil=True, cache=True)
+def digamma(x: float) -> float:
+    """Return the derivative of log(gamma(x)) for x > 0, to about 1e-12 (Abramowitz & Stegun 6.3.18)."""
+    shift = 0.0
+    while x < 10.0:  # where the series below is not yet exact: digamma(x) = digamma(x + 2) - 1/x - 1/(x + 1)
+        shift += (2.0 * x + 1.0) / (x * (x + 1.0))
+        x += 2.0
+    y = 1.0 / (x * x)
+    series = y * (1 / 12 - y * (1 / 120 - y * (1 / 252 - y * (1 / 240 - y / 132))))
+    return math.log(x) - 0.5 / x - series - shift
 
 
-@compiled
-def normalize_nulls(counts: Doubles, occurs: NDArray[np.bool_], nulls: Floats) -> None:
-    """Write the probabilities of generated words that have no link, given their expected counts."""
-    total = 0.0
-    for word in range(len(counts)):
-        if occurs[word]:
-            total += counts[word] + ALPHA
-    log_total = digamma(total)
-    for word in range(len(counts)):
-        if occurs[word]:
-            nulls[word] = max(math.exp(digamma(counts[word] + ALPHA) - log_total), FLOOR)
+@njit(nogil=True, cache=True)
+def digammas(numbers: Doubles) -> Doubles:
+    """Return the digamma of each number."""
+    results = np.empty(len(numbers))
+    for k in range(len(numbers)):
+        results[k] = digamma(numbers[k])
+    return results

@@ -1,30 +1,29 @@
 """The built-in aligner against a plain reference, true alignments and systran-align."""
 
+import errno
 import gzip
 import math
 import random
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from benchmarks._aligners import Pair, systran
 from benchmarks.align import alignment_error_rate, equal_entries
-from convs2s.base.parallel import Threads
-from convs2s.text.alignment import fast_align, translation_table, word_ids
-from convs2s.text.alignment.fast_align import Aligner, Direction, align
+from convs2s.text.alignment import fast_align, word_ids
+from convs2s.text.alignment.fast_align import Direction, align
 from convs2s.text.alignment.link_counting import build_dictionary
-from convs2s.text.alignment.symmetrization import symmetrize
-from convs2s.text.alignment.translation_table import FLOOR, POSITION_BITS, digamma
+from convs2s.text.alignment.posteriors import FLOOR, digamma, given_words
 from convs2s.text.alignment.word_ids import Corpus
 from tests.text.alignment.corpora import number, pack, unpack
-from tests.text.alignment.test_diagonal_prior import sum_distances
+from tests.text.alignment.test_diagonal_prior import distance_by_fast_align
 
 Pairs = list[tuple[list[str], list[str]]]
 
@@ -87,7 +86,7 @@ class Reference:
                         distance += abs(i / len(given) - j / len(generated)) * score / sum(scores)
         for _ in range(8 if fit_tension else 0):
             lengths = ((len(given), len(generated)) for given, generated in self.pairs)
-            model_distance = sum(sum_distances(n, m, self.tension) for n, m in lengths)
+            model_distance = sum(distance_by_fast_align(n, m, self.tension) for n, m in lengths)
             gradient = (model_distance - distance) / words
             self.tension = min(max(self.tension + 20 * gradient, 0.1), 14.0)
         self.t = {}
@@ -95,82 +94,66 @@ class Reference:
             total = digamma(sum(row.values()) + 0.01 * len(row))
             self.t[other] = {word: math.exp(digamma(c + 0.01) - total) for word, c in row.items()}
 
-    def links(self) -> list[list[int]]:
-        """Return for each pair's generated words the given position, or -1."""
-        found = []
-        for given, generated in self.pairs:
-            rows = [self.scores(given, generated, j) for j in range(len(generated))]
-            found.append([row.index(max(row)) - 1 for row in rows])
-        return found
+    def links(self) -> list[int]:
+        """Return the given position of each generated word, or -1."""
+        rows = [self.scores(*pair, j) for pair in self.pairs for j in range(len(pair[1]))]
+        return [row.index(max(row)) - 1 for row in rows]
 
 
 def probabilities(direction: Direction, *words: list[str]) -> Iterator[tuple[tuple[str, str], float]]:
     """Yield ((given word, generated word), p(generated | given)) for the words that occur together."""
-    given, generated = words if direction.table.given.path.name.startswith("source") else words[::-1]
-    records = direction.table.given.records().tolist()
-    for rows in direction.table.map(lambda rows: rows):
-        for r in range(len(rows.places) - 1):
-            met: dict[int, None] = {}
-            for place in rows.occurrences[rows.places[r] : rows.places[r + 1]].tolist():
-                record = place >> POSITION_BITS
-                met |= dict.fromkeys(records[record + 2 : record + 2 + records[record + 1]])
-            values = rows.values[rows.starts[r] : rows.starts[r + 1]].tolist()
-            for word, value in zip(met, values, strict=True):
-                p = max(value * direction.scales[word], FLOOR)
-                yield (given[word], generated[rows.first + r]), p
+    given, generated = words
+    table = direction.table
+    for word in range(len(table.places) - 1):
+        met: dict[int, None] = {}
+        for occurrence in table.occurrences[table.places[word] : table.places[word + 1]]:
+            met |= dict.fromkeys(given_words(table, occurrence)[0].tolist())
+        values = table.values[table.starts[word] : table.starts[word + 1]].tolist()
+        for other, value in zip(met, values, strict=True):
+            yield (given[other], generated[word]), max(value * direction.scales[other], FLOOR)
 
 
 @pytest.mark.parametrize("iterations", [1, 2, 4])
-def test_tables_tensions_and_links_are_those_of_a_plain_reference(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, iterations: int
-) -> None:
-    """Neither rows, batches, float32 storage nor closed forms must affect the result."""
-    monkeypatch.setattr(translation_table, "BATCH_WORDS", 20)
+def test_tables_tensions_and_links_are_those_of_a_plain_reference(tmp_path: Path, iterations: int) -> None:
+    """Neither rows, ranges, float32 storage nor closed forms must affect the result."""
     pairs = [pair for pair in permuted(30)[0] if len({*pair[0]}) == len(pair[0])]  # a repeated word may tie
-    forward, backward = Reference(pairs), Reference([(t, s) for s, t in pairs])
-    corpus, words = numbered(tmp_path, pairs)
-    with Threads(2) as threads:
-        aligner = Aligner(corpus, tmp_path, threads, exact=False)
-        for direction in aligner.directions:
-            direction.table.write_values()
+    references = Reference(pairs), Reference([(target, source) for source, target in pairs])
+    corpus, (source, target) = numbered(tmp_path, pairs)
+    with ThreadPoolExecutor(2) as threads:
+        forward = Direction(corpus.source, corpus.target, tmp_path / "forward", threads)
+        backward = Direction(corpus.target, corpus.source, tmp_path / "backward", threads)
         for iteration in range(iterations):
-            for reference in (forward, backward):
-                reference.iterate(fit_tension=iteration > 0)
-            aligner.iterate(fit_tension=iteration > 0)
-        found = unpack(aligner.link())
-        tables = [dict(probabilities(direction, *words)) for direction in aligner.directions]
-    assert aligner.forward.tension == pytest.approx(forward.tension, rel=1e-5)
-    assert aligner.backward.tension == pytest.approx(backward.tension, rel=1e-5)
-    for table, given in ((tables[0], forward), (tables[1], backward)):
-        wanted = {(e, f): p for e, row in given.t.items() if e != "<null>" for f, p in row.items()}
+            for model in (*references, forward, backward):
+                model.iterate(fit_tension=iteration > 0)
+        chosen = [direction.choose().tolist() for direction in (forward, backward)]
+    tables = dict(probabilities(forward, source, target)), dict(probabilities(backward, target, source))
+    for reference, direction, table, links in zip(
+        references, (forward, backward), tables, chosen, strict=True
+    ):
+        assert direction.tension == pytest.approx(reference.tension, rel=1e-5)
+        wanted = {(e, f): p for e, row in reference.t.items() if e != "<null>" for f, p in row.items()}
         assert table == pytest.approx(wanted, rel=1e-4, abs=1e-30)
-    for links, one, other in zip(found, forward.links(), backward.links(), strict=True):
-        rows = np.zeros((len(one) + len(other), 2), np.int32)
-        count = symmetrize(np.array(one, np.int32), np.array(other, np.int32), rows)
-        assert links == [tuple(link) for link in rows[:count].tolist()]
+        assert links == reference.links()
 
 
-@pytest.mark.parametrize(("batch", "threads"), [(1, 1), (7, 3), (50, 2)])
-def test_neither_batches_nor_threads_change_the_alignment(
+@pytest.mark.parametrize(("block", "threads"), [(1, 1), (7, 3), (50, 2)])
+def test_neither_blocks_nor_threads_change_the_alignment(
     tmp_path: Path,
     capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
-    batch: int,
+    block: int,
     threads: int,
 ) -> None:
     """DVC compares bytes, so every machine must give the same ones; the reports show every tension."""
     pairs = permuted(60)[0]
-    wanted, reports = aligned(tmp_path, pairs), capfd.readouterr().err
-    monkeypatch.setattr(translation_table, "BATCH_WORDS", batch)
-    monkeypatch.setattr(word_ids, "BLOCK", batch)
+    wanted, report = aligned(tmp_path, pairs), capfd.readouterr().err
+    monkeypatch.setattr(word_ids, "BLOCK", block)
     monkeypatch.setattr(fast_align, "cores", lambda: threads)
     assert aligned(tmp_path, pairs) == wanted
-    again = capfd.readouterr().err
-    assert again.partition("iteration")[2] == reports.partition("iteration")[2]
-    assert reports.count("iteration") == 5
-    assert "align: iteration 4 of 5: forward perplexity" in reports
-    assert reports.endswith(f"\nalign: iteration 5 of 5: linked {len(wanted)} sentence pairs\n")
-    assert {path.suffix for path in tmp_path.iterdir()} == {"", ".records"}  # no temporary folder
+    assert capfd.readouterr().err == report
+    assert report.startswith("align: iteration 1 of 5: forward tension 4.000; backward tension 4.000\n")
+    assert report.endswith(f"\nalign: linked {len(wanted)} sentence pairs\n")
+    assert {path.suffix for path in tmp_path.iterdir()} == {"", ".npy"}  # no temporary folder
 
 
 def test_empty_sides_have_no_links_and_change_nothing_else(tmp_path: Path) -> None:
@@ -214,24 +197,33 @@ def test_links_and_dictionary_agree_with_systran_align_on_some_real_text(
     theirs = list(systran(tmp_path / "s", tmp_path / "t", 5, tmp_path))
     assert 1.0 - alignment_error_rate(ours, theirs) >= 0.95
     one, other = (
-        {entry.source: entry.target for entry in build_dictionary(corpus, words, pack(links), tmp_path)}
+        {entry.source: entry.target for entry in build_dictionary(corpus, words, pack(links))}
         for links in (ours, theirs)
     )
     assert equal_entries(one, other, tmp_path / "s") >= 0.93
 
 
-@pytest.mark.parametrize(
-    ("what", "available"), [("memory", "available_memory"), ("disk space", "disk_usage")]
-)
-def test_what_does_not_fit_is_refused_before_it_starts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, available: str
+def test_a_full_disk_is_an_error_before_anything_is_computed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise the system kills the process, or a disk is full, hours later."""
-    monkeypatch.setattr(fast_align, "available_memory", lambda: 1 << (20 if what == "memory" else 40))
-    monkeypatch.setattr(fast_align.shutil, "disk_usage", lambda _: SimpleNamespace(free=100))
-    monkeypatch.setattr(Aligner, "iterate", None)
-    with pytest.raises(
-        OSError, match=rf"needs up to 0.\d+ GiB of {what}; expected as much on .*, found 0.00"
-    ):
+    """Writing to a mapped file that has no room would end the process without a message."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(fast_align.os, "posix_fallocate", refuse)
+    with pytest.raises(OSError, match=r"needs 0\.00 GiB more of disk space .*No space left.* Free some"):
         aligned(tmp_path, permuted(6)[0])
-    assert {path.suffix for path in tmp_path.iterdir()} == {"", ".records"}
+    assert {path.suffix for path in tmp_path.iterdir()} == {"", ".npy"}
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+@pytest.mark.parametrize("sizes", [[], [5], [0, 0, 0], [1, 100, 1, 1], [3] * 20])
+def test_each_item_is_in_exactly_one_range(
+    monkeypatch: pytest.MonkeyPatch, threads: int, sizes: list[int]
+) -> None:
+    """A gap would leave results unset, an overlap would write them twice at once."""
+    monkeypatch.setattr(fast_align, "cores", lambda: threads)
+    with ThreadPoolExecutor(threads) as pool:
+        ranges = fast_align.share(pool, np.cumsum([0, *sizes]), range)
+    assert [item for items in ranges for item in items] == list(range(len(sizes)))

@@ -4,30 +4,30 @@ import numpy as np
 import pytest
 
 from convs2s.text.alignment.posteriors import (
+    ALPHA,
+    FLOOR,
     NULL_PROBABILITY,
     UNIT,
     Model,
-    Sums,
-    choose_rows,
-    expect_rows,
-    make_positions,
-    normalize,
-    normalize_nulls,
+    Table,
+    choose_links,
+    digamma,
+    expect_words,
+    make_model,
 )
-from convs2s.text.alignment.translation_table import ALPHA, FLOOR, Rows, digamma
 
-# A pair of two given words, 0 and 1, and one generated word, 0.
-GIVEN = np.array([1, 2, 0, 1], np.int32)
-WITHOUT_TENSION = make_positions(np.array([1, 2]), 0.0)
+EULER = 0.577215664901532860606512
 
 
-def rows(values: list[float]) -> Rows:
-    """Return the row of generated word 0, with values for given words 0 and 1."""
-    return Rows(0, np.array([0, 1]), np.array([0]), np.array([0, 2]), np.array(values, np.float32))
+def table(values: list[float]) -> Table:
+    """Return the table of a single pair of two given words, 0 and 1, and one generated word, 0."""
+    places, starts = np.array([0, 1]), np.array([0, 2])
+    given, offsets = np.array([0, 1], np.int32), (np.array([0, 2]), np.array([0, 1]))
+    return Table(places, np.array([0]), starts, np.array(values, np.float32), given, *offsets)
 
 
 def model(null: float) -> Model:
-    return Model(np.ones(2), np.array([null], np.float32), WITHOUT_TENSION)
+    return make_model(np.ones(2), np.array([null], np.float32), np.array([1, 2]), 0.0)
 
 
 @pytest.mark.parametrize(
@@ -43,34 +43,37 @@ def model(null: float) -> Model:
 def test_the_most_probable_word_is_chosen(words: list[float], null: float, wanted: int) -> None:
     """Repeated words often tie; fast_align breaks ties this way, and a fixed rule is reproducible."""
     prior = (1 - NULL_PROBABILITY) / 2
-    chosen = np.full(1, -9, np.int16)
-    choose_rows(rows([word / prior for word in words]), GIVEN, 2, model(null / NULL_PROBABILITY), chosen)
+    chosen = np.full(1, -9, np.int32)
+    choose_links(0, 1, table([word / prior for word in words]), model(null / NULL_PROBABILITY), chosen)
     assert chosen.tolist() == [wanted]
 
 
-def test_expected_counts_become_values_scales_and_nulls() -> None:
+def test_expected_counts_become_values_and_totals() -> None:
     """By hand: posteriors are 0.5, 0.3 and 0.2 for no link."""
-    prior = (1 - NULL_PROBABILITY) / 2
-    row, sums = rows([0.5 / prior, 0.3 / prior]), Sums(*np.zeros((3, 1)))
-    totals = expect_rows(row, GIVEN, 2, model(0.2 / NULL_PROBABILITY), sums)
+    prior, (nulls, distances) = (1 - NULL_PROBABILITY) / 2, np.zeros((2, 1))
+    pair = table([0.5 / prior, 0.3 / prior])
+    totals = expect_words(0, 1, pair, model(0.2 / NULL_PROBABILITY), nulls, distances)
     counts = [0.5 + ALPHA, 0.3 + ALPHA]
     assert (totals / UNIT).tolist() == pytest.approx(counts, abs=1e-7)
-    assert row.values.tolist() == pytest.approx([np.exp(digamma(count)) for count in counts], rel=1e-6)
+    assert pair.values.tolist() == pytest.approx([np.exp(digamma(count)) for count in counts], rel=1e-6)
+    assert nulls.tolist() == pytest.approx([0.2], abs=1e-7)
     # The generated word is at 1 of 1 and counted from 0, the given ones are at 1/2 and 1.
-    assert [each.tolist()[0] for each in sums] == pytest.approx([0.2, 0.0, 0.5 * 0.5 + 1.0 * 0.3], abs=1e-7)
-    scales, nulls = np.zeros(3), np.zeros(2, np.float32)
-    normalize(np.array([UNIT, 0, 2 * UNIT]), scales)
-    assert scales.tolist() == pytest.approx([np.exp(-digamma(1.0)), 0.0, np.exp(-digamma(2.0))])
-    normalize_nulls(np.array([2.0, 0.0]), np.array([True, False]), nulls)
-    assert nulls.tolist() == [1.0, 0.0]
+    assert distances.tolist() == pytest.approx([0.5 * 0.5 + 1.0 * 0.3], abs=1e-7)
 
 
 def test_no_probability_becomes_zero() -> None:
     """If all of a word's had 0, its posterior would be 0/0."""
-    chosen, sums, nulls = np.full(1, -9, np.int16), Sums(*np.zeros((3, 1))), np.zeros(2, np.float32)
-    choose_rows(rows([0.0, 0.0]), GIVEN, 2, model(0.0), chosen)
+    chosen, (nulls, distances) = np.full(1, -9, np.int32), np.zeros((2, 1))
+    choose_links(0, 1, table([0.0, 0.0]), model(0.0), chosen)
     assert chosen.tolist() == [0]
-    expect_rows(rows([0.0, 0.0]), GIVEN, 2, model(0.0), sums)
-    assert np.isfinite(sums.log_likelihoods).all()
-    normalize_nulls(np.array([0.0, 1e12]), np.array([True, True]), nulls)
-    assert nulls[0] == np.float32(FLOOR) >= np.finfo(np.float32).smallest_normal
+    expect_words(0, 1, table([0.0, 0.0]), model(0.0), nulls, distances)
+    assert np.isfinite(distances).all()
+    assert np.float32(FLOOR) >= np.finfo(np.float32).smallest_normal
+
+
+def test_digamma_has_its_known_values() -> None:
+    """digamma(1) = -gamma, digamma(1/2) = -gamma - 2 log 2, digamma(x + 1) = digamma(x) + 1/x."""
+    assert digamma(1.0) == pytest.approx(-EULER, rel=1e-12)
+    assert digamma(0.01) == pytest.approx(digamma(1.01) - 100.0, rel=1e-12)
+    assert digamma(0.5) == pytest.approx(-EULER - 2 * 0.6931471805599453, rel=1e-12)
+    assert digamma(1e6) == pytest.approx(13.815510557964274 - 0.5e-6, rel=1e-12)

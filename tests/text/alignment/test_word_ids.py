@@ -8,7 +8,7 @@ import pytest
 from convs2s.ids.flat_ids import FlatIds
 from convs2s.ids.vocabulary import EOS
 from convs2s.text.alignment import word_ids
-from convs2s.text.alignment.word_ids import Chunk, copy_ids, pack_links
+from convs2s.text.alignment.word_ids import copy_ids, pack_links
 from tests.text.alignment.corpora import number, unpack
 
 
@@ -19,34 +19,13 @@ def block(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> in
     return int(request.param)
 
 
-def values(chunk: Chunk) -> list[list[int]]:
-    return [array.tolist() for array in chunk]
-
-
-@pytest.mark.parametrize("block", [4096], indirect=True)
 def test_words_are_numbered_by_first_occurrence(tmp_path: Path, block: int) -> None:
     """A pair with an empty side is empty on both: its words must not count, but it keeps its position."""
     corpus, words = number(tmp_path, [("b a b", "x"), ("", "y"), ("c", "z x"), ("  ", "z"), ("b", "")])
-    assert [values(chunk) for chunk in corpus.chunks()] == [
-        [[0, 1, 0, 2], [0, 3, 3, 4, 4, 4], [0, 2, 0], [0, 1, 1, 3, 3, 3]]
-    ]
+    assert list(corpus.sentences()) == [([0, 1, 0], [0]), ([], []), ([2], [2, 0]), ([], []), ([], [])]
     assert words == [["b", "a", "c"], ["x", "y", "z"]]
-    assert corpus.source.records().tolist() == [1, 3, 0, 1, 0, 0, 0, 2, 1, 2, 0, 0, 0, 0]
-    assert [side[1:] for side in corpus[:2]] == [(3, 4, 3), (3, 3, 2)]  # vocabulary, words, longest
-
-
-def test_chunks_cover_all_pairs(tmp_path: Path, block: int) -> None:
-    """Pairs keep their order, and empty ones their place."""
-    pairs = [("a b", "x y"), ("a", "x"), ("", "x"), ("a b c", "y z"), ("b", "z")]
-    corpus, _ = number(tmp_path, pairs)
-    assert list(corpus.sentences()) == [
-        ([0, 1], [0, 1]),
-        ([0], [0]),
-        ([], []),
-        ([0, 1, 2], [1, 2]),
-        ([1], [2]),
-    ]
-    assert max(len(chunk.source_offsets) for chunk in corpus.chunks()) <= block + 1
+    assert corpus.source.offsets.tolist() == [0, 3, 3, 4, 4, 4]
+    assert max(len(source) for source, _ in corpus.blocks()) <= block
 
 
 def test_encoded_sentences_lose_their_eos(tmp_path: Path, block: int) -> None:
@@ -55,7 +34,6 @@ def test_encoded_sentences_lose_their_eos(tmp_path: Path, block: int) -> None:
     target = FlatIds(np.array([4, EOS, 4, 6, EOS, 8, EOS, EOS], np.uint16), np.array([0, 2, 5, 7, 8]))
     corpus = copy_ids(source, target, tmp_path)
     assert list(corpus.sentences()) == [([3, 5], [4]), ([9], [4, 6]), ([], []), ([], [])]
-    assert (corpus.pairs, corpus.source.vocabulary, corpus.target.vocabulary) == (4, 10, 9)
 
 
 def test_links_are_packed_and_unpacked(block: int) -> None:

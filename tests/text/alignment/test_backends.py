@@ -83,6 +83,6 @@ def test_a_missing_or_failing_program_is_named_with_a_remedy(tmp_path: Path, pro
         run(tmp_path, [("a", "x")])
     for name in ("atools", "fast_align"):
         (programs / name).unlink()
-        message = f"program {name} is not on PATH. Build it from .* or choose align.backend: exact"
+        message = f"program {name} is not on PATH. Build it from .* or choose align.backend: builtin"
         with pytest.raises(FileNotFoundError, match=message):
             run(tmp_path, [("a", "x")])
