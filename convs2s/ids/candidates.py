@@ -29,13 +29,12 @@ class Candidates:
 
     def of(self, source: NDArray[np.integer]) -> NDArray[np.int32]:
         """Return the candidates of the given source tokens, concatenated."""
-        known = source[source < len(self.offsets) - 1]
-        starts, lengths = self.offsets[known], np.diff(self.offsets)[known]
+        linked = source[source < len(self.offsets) - 1]
+        starts, lengths = self.offsets[linked], np.diff(self.offsets)[linked]
         before = np.cumsum(lengths) - lengths  # candidates of the tokens before
-        found: NDArray[np.int32] = self.targets[
-            np.repeat(starts - before, lengths) + np.arange(lengths.sum())
-        ]
-        return found
+        places = np.repeat(starts - before, lengths) + np.arange(lengths.sum())
+        candidates: NDArray[np.int32] = self.targets[places]
+        return candidates
 
 
 NO_CANDIDATES = Candidates(np.zeros(1, np.int64), np.zeros(0, np.int32))

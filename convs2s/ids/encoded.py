@@ -6,13 +6,15 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from convs2s.base.files import SIDES, atomic_path
-from convs2s.ids.flat_ids import FlatIds, FlatIdsWriter, Ids, Offsets
 from convs2s.ids.vocabulary import EOS
 
 CHECKED_IDS = 1 << 20  # ids checked at a time; this many stay in the CPU's cache
+
+Ids = NDArray[np.integer[Any]]
+Offsets = NDArray[np.int64]
 
 
 class EncodedSentences(NamedTuple):
@@ -35,6 +37,37 @@ def flatten(sentences: list[list[int]], vocabulary_size: int) -> EncodedSentence
     return EncodedSentences(ids, np.array([len(sentence) for sentence in sentences], dtype=np.int64))
 
 
+class FlatIds:
+    """Sentences of ids; the arrays may be memory-mapped.
+
+    Attributes:
+        ids: of all sentences, concatenated.
+        offsets: sentence i is ids[offsets[i]:offsets[i + 1]].
+    """
+
+    def __init__(self, ids: Ids, offsets: Offsets) -> None:
+        self.ids, self.offsets = ids, offsets
+
+    @property
+    def lengths(self) -> NDArray[np.int32]:
+        """Number of ids in each sentence; computed anew, because a training never needs them for long."""
+        return np.subtract(self.offsets[1:], self.offsets[:-1], dtype=np.int32, casting="same_kind")
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, i: int) -> Ids:
+        """Return the ids of sentence i."""
+        if not 0 <= i < len(self):
+            raise IndexError(f"expected a sentence from 0 to {len(self) - 1:,}, found {i}")
+        return self.ids[self.offsets[i] : self.offsets[i + 1]]
+
+    def load(self, first: int, last: int) -> tuple[Ids, Offsets]:
+        """Return the ids of sentences [first, last), read into memory, and their offsets from 0."""
+        offsets = np.array(self.offsets[first : last + 1])
+        return np.array(self.ids[offsets[0] : offsets[-1]]), offsets - offsets[0]
+
+
 class EncodedCorpus(FlatIds):
     """The sentences of one side of a corpus, each ending with EOS, memory-mapped."""
 
@@ -52,17 +85,12 @@ class EncodedCorpus(FlatIds):
         ids = open_array(folder / f"{side}.ids.npy")
         sides = {name: open_array(folder / f"{name}.offsets.npy") for name in SIDES}
         offsets = sides[side]
-        rises = (
-            len(offsets)
-            and offsets[0] == 0
-            and offsets[-1] == len(ids)
-            and np.all(offsets[1:] > offsets[:-1])
-        )
-        if not rises or len({len(each) for each in sides.values()}) > 1:
-            found = " and ".join(np.array2string(each, threshold=4) for each in sides.values())
+        rises = len(offsets) and offsets[0] == 0 and np.all(offsets[1:] > offsets[:-1])
+        if not (rises and offsets[-1] == len(ids) and len({len(array) for array in sides.values()}) == 1):
+            both = " and ".join(np.array2string(array, threshold=4) for array in sides.values())
             raise ValueError(
                 f"{folder}: expected {side}.offsets.npy to rise from 0 to the {len(ids):,} ids of "
-                f"{side}.ids.npy, with as many sentences on either side, found {found}. Was a file truncated "
+                f"{side}.ids.npy, with as many sentences on either side, found {both}. Was a file truncated "
                 "or swapped? Make both again: dvc repro -f encode."
             )
         if vocabulary_size is not None:
@@ -70,24 +98,17 @@ class EncodedCorpus(FlatIds):
         return cls(ids, offsets)
 
 
-def check_ids(ids: Ids, offsets: Offsets, vocabulary_size: int, origin: Path) -> None:
-    """Check that each sentence consists of vocabulary ids other than PAD, with EOS at its end only.
-
-    Raises:
-        ValueError: if one does not; the message has the range of ids.
-    """
+def check_ids(ids: Ids, offsets: Offsets, vocabulary_size: int, path: Path) -> None:
+    """Check that each sentence consists of vocabulary ids other than PAD, with EOS at its end only."""
     for start in range(0, len(ids), CHECKED_IDS):
         part = np.asarray(ids[start : start + CHECKED_IDS])
         first, last = np.searchsorted(offsets, [start, start + len(part)], side="right")
-        ends = offsets[first:last] - 1 - start
+        ends = np.flatnonzero(part == EOS)
         lowest, highest = int(part.min()), int(part.max())
-        if (
-            lowest < EOS
-            or highest >= vocabulary_size
-            or not np.array_equal(np.flatnonzero(part == EOS), ends)
-        ):
+        in_range = lowest >= EOS and highest < vocabulary_size
+        if not (in_range and np.array_equal(ends, offsets[first:last] - 1 - start)):
             raise ValueError(
-                f"{origin}: expected ids from {EOS} to {vocabulary_size - 1:,}, with {EOS} (EOS) where a "
+                f"{path}: expected ids from {EOS} to {vocabulary_size - 1:,}, with {EOS} (EOS) where a "
                 f"sentence ends and nowhere else, found {lowest} to {highest:,} at positions {start:,} to "
                 f"{start + len(part):,}. Is the file damaged, or does it belong to another vocabulary? "
                 "Make it again: dvc repro -f encode."
@@ -113,6 +134,37 @@ def open_array(path: Path) -> NDArray[Any]:
             "dvc repro -f encode."
         ) from error
     return np.asarray(array)  # a slice of a memmap takes ten times as long
+
+
+class FlatIdsWriter:
+    """Writes NAME.ids.npy and NAME.offsets.npy in chunks; a context manager that completes them on exit."""
+
+    def __init__(self, folder: Path, name: str, dtype: DTypeLike) -> None:
+        self.ids, self.offsets = folder / f"{name}.ids.npy", folder / f"{name}.offsets.npy"
+        self._stream, self._dtype = self.ids.open("wb"), np.dtype(dtype)
+        self._lengths = [np.zeros(1, np.int64)]
+        self._write_header()
+
+    def append(self, ids: Ids, lengths: Offsets) -> None:
+        """Append sentences: all their ids, and the length of each."""
+        self._stream.write(ids.astype(self._dtype, copy=False).tobytes())
+        self._lengths.append(lengths)
+
+    def _write_header(self) -> Offsets:
+        """Write the header; numpy leaves room in it for more ids, so it can be rewritten in place."""
+        offsets = np.cumsum(np.concatenate(self._lengths))
+        descr = np.lib.format.dtype_to_descr(self._dtype)
+        header = {"shape": (int(offsets[-1]),), "fortran_order": False, "descr": descr}
+        self._stream.seek(0)
+        np.lib.format.write_array_header_1_0(self._stream, header)
+        return offsets
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with self._stream:
+            np.save(self.offsets, self._write_header())
 
 
 def write_encoded(

@@ -14,12 +14,6 @@ def sentences(batching: Batching, rank: int = 0, seed: int = 1, epoch: int = 0) 
     return [sorted(int(i) for part in batch.parts for i in part if batch.counted) for batch in batches]
 
 
-def test_batches_hold_sentences_of_neighboring_lengths() -> None:
-    """Sentences are sorted by source, then target length (T15): one batch has the 5 shortest sources."""
-    shortest = min(sentences(Batching(True, 5, 1000)), key=lambda b: min(SOURCE[i] for i in b))
-    assert shortest == [0, 2, 3, 5, 10]
-
-
 def test_an_update_over_n_sentences_is_split_at_the_token_limit() -> None:
     """The paper's rule (T14): the batch stays whole, its parts fit; token counts are of the whole batch."""
     for batch in Batching(True, 5, 12).epoch(SOURCE, TARGET, 1, 0):

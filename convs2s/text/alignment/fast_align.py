@@ -24,7 +24,7 @@ from numpy.typing import DTypeLike, NDArray
 from convs2s.base.files import temporary_folder
 from convs2s.base.messages import inflect
 from convs2s.base.parallel import cores
-from convs2s.ids.flat_ids import FlatIds, Offsets
+from convs2s.ids.encoded import FlatIds, Offsets
 from convs2s.text.alignment import posteriors, word_ids
 from convs2s.text.alignment.diagonal_prior import FIRST_TENSION, optimize_tension
 from convs2s.text.alignment.symmetrization import symmetrize_pairs
@@ -121,10 +121,9 @@ class Direction:
             try:
                 os.posix_fallocate(stream.fileno(), 0, size)
             except OSError as error:
-                raise OSError(
-                    f"{path}: alignment needs {size / (1 << 30):.2f} GiB more of disk space ({error}). Free "
-                    "some, use another machine, or set align.backend: none."
-                ) from error
+                needed = f"{size / (1 << 30):.2f} GiB more of disk space"
+                advice = "Free some, use another machine, or set align.backend: none."
+                raise OSError(f"{path}: alignment needs {needed} ({error}). {advice}") from error
         return np.asarray(np.memmap(path, dtype, "r+", shape=(length,)))
 
     def model(self) -> posteriors.Model:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from convs2s.ids.candidates import Candidates
-from convs2s.ids.flat_ids import Offsets
+from convs2s.ids.encoded import Offsets
 from convs2s.text.alignment.dictionary import Entry
 from convs2s.text.alignment.posteriors import count_words
 from convs2s.text.alignment.word_ids import Corpus, Links

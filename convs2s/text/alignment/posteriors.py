@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from convs2s.ids.flat_ids import Ids, Offsets
+from convs2s.ids.encoded import Ids, Offsets
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]

@@ -3,14 +3,12 @@
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Positions = NDArray[np.int32]
-Offsets = NDArray[np.int64]
+from convs2s.ids.encoded import Ids, Offsets
 
 
 @njit(nogil=True, cache=True)
-def symmetrize(forward: Positions, backward: Positions, links: Positions) -> int:
+def symmetrize(forward: Ids, backward: Ids, links: Ids) -> int:
     """Write the links that grow-diag-final-and derives from both directions, identical to those of `atools`.
 
     Links are tried in order of source, then target position.
@@ -53,7 +51,7 @@ def symmetrize(forward: Positions, backward: Positions, links: Positions) -> int
 @njit(nogil=True, cache=True)
 def symmetrize_pairs(
     first: int, last: int, source_offsets: Offsets, target_offsets: Offsets,
-    forward: Positions, backward: Positions, links: Positions, counts: Offsets,
+    forward: Ids, backward: Ids, links: Ids, counts: Offsets,
 ) -> None:  # fmt: skip
     """Symmetrize sentence pairs [first, last), and write the number of links of each to `counts`.
 

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convs2s.base.files import SIDES, read_pairs
-from convs2s.ids.encoded import open_array
-from convs2s.ids.flat_ids import FlatIds, FlatIdsWriter, Ids, Offsets
+from convs2s.ids.encoded import FlatIds, FlatIdsWriter, Ids, Offsets, open_array
 
 BLOCK = 1 << 13
 """Sentence pairs in memory at once."""

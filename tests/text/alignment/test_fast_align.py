@@ -38,10 +38,10 @@ def aligned(folder: Path, pairs: Pairs, iterations: int = 5) -> list[Pair]:
     return unpack(align(numbered(folder, pairs)[0], iterations, folder))
 
 
-def permuted(count: int) -> tuple[Pairs, list[Pair]]:
-    """Return pairs whose target is the source word for word, neighbors swapped, and their true links."""
+def permuted(count: int) -> Pairs:
+    """Return pairs whose target is the source word for word, neighbors swapped."""
     generator = random.Random(5)
-    pairs, truth = [], []
+    pairs = []
     for _ in range(count):
         numbers = [int(generator.random() ** 2 * 40) for _ in range(2 + int(generator.random() * 8))]
         order = list(range(len(numbers)))
@@ -49,8 +49,7 @@ def permuted(count: int) -> tuple[Pairs, list[Pair]]:
             if generator.random() < 0.5:
                 order[k], order[k + 1] = order[k + 1], order[k]
         pairs.append(([f"s{n}" for n in numbers], [f"t{numbers[i]}" for i in order]))
-        truth.append(sorted((i, j) for j, i in enumerate(order)))
-    return pairs, truth
+    return pairs
 
 
 @dataclass
@@ -116,7 +115,7 @@ def probabilities(direction: Direction, *words: list[str]) -> Iterator[tuple[tup
 @pytest.mark.parametrize("iterations", [1, 2, 4])
 def test_tables_tensions_and_links_are_those_of_a_plain_reference(tmp_path: Path, iterations: int) -> None:
     """Neither rows, ranges, float32 storage nor closed forms must affect the result."""
-    pairs = [pair for pair in permuted(30)[0] if len({*pair[0]}) == len(pair[0])]  # a repeated word may tie
+    pairs = [pair for pair in permuted(30) if len({*pair[0]}) == len(pair[0])]  # a repeated word may tie
     references = Reference(pairs), Reference([(target, source) for source, target in pairs])
     corpus, (source, target) = numbered(tmp_path, pairs)
     with ThreadPoolExecutor(2) as threads:
@@ -145,7 +144,7 @@ def test_neither_blocks_nor_threads_change_the_alignment(
     threads: int,
 ) -> None:
     """DVC compares bytes, so every machine must give the same ones; the reports show every tension."""
-    pairs = permuted(60)[0]
+    pairs = permuted(60)
     wanted, report = aligned(tmp_path, pairs), capfd.readouterr().err
     monkeypatch.setattr(word_ids, "BLOCK", block)
     monkeypatch.setattr(fast_align, "cores", lambda: threads)
@@ -158,7 +157,7 @@ def test_neither_blocks_nor_threads_change_the_alignment(
 
 def test_empty_sides_have_no_links_and_change_nothing_else(tmp_path: Path) -> None:
     """Line n of the links must belong to pair n, even if pairs are skipped."""
-    pairs, _ = permuted(6)
+    pairs = permuted(6)
     with_empty: Pairs = [(["lost"], []), *pairs[:3], ([], []), ([], ["verloren"]), *pairs[3:]]
     wanted = aligned(tmp_path, pairs)
     assert aligned(tmp_path, with_empty) == [[], *wanted[:3], [], [], *wanted[3:]]
@@ -168,16 +167,6 @@ def test_a_corpus_without_words_has_no_links(tmp_path: Path) -> None:
     """With nothing to count, there must be no division by zero."""
     assert aligned(tmp_path, []) == []
     assert aligned(tmp_path, [([], ["x"]), ([], [])]) == [[], []]
-
-
-def test_true_links_of_swapped_neighbors_are_found(tmp_path: Path) -> None:
-    """Words translate one to one, so only repeated words can be confused; the diagonal errs far more."""
-    pairs, truth = permuted(400)
-    assert alignment_error_rate(aligned(tmp_path, pairs), truth) < 0.03
-    diagonal = [[(i, i) for i in range(len(source))] for source, _ in pairs]
-    assert alignment_error_rate(diagonal, truth) > 0.4
-    untrained = aligned(tmp_path, pairs, iterations=1)
-    assert alignment_error_rate(untrained, truth) > 0.4
 
 
 def test_links_and_dictionary_agree_with_systran_align_on_some_real_text(
@@ -213,7 +202,7 @@ def test_a_full_disk_is_an_error_before_anything_is_computed(
 
     monkeypatch.setattr(fast_align.os, "posix_fallocate", refuse)
     with pytest.raises(OSError, match=r"needs 0\.00 GiB more of disk space .*No space left.* Free some"):
-        aligned(tmp_path, permuted(6)[0])
+        aligned(tmp_path, permuted(6))
     assert {path.suffix for path in tmp_path.iterdir()} == {"", ".npy"}
 
 

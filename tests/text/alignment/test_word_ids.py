@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from convs2s.ids.flat_ids import FlatIds
+from convs2s.ids.encoded import FlatIds
 from convs2s.ids.vocabulary import EOS
 from convs2s.text.alignment import word_ids
 from convs2s.text.alignment.word_ids import copy_ids, pack_links
