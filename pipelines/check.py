@@ -19,8 +19,6 @@ from convs2s.config.params import Params
 from convs2s.package.start import check_models
 from convs2s.text.languages import find_faults
 from pipelines import shell
-from pipelines.disk import print_disk
-from pipelines.meanings import meanings
 
 BASE = Path(__file__).parents[1] / "experiments" / "base.yaml"
 PARAMS = Path("params.yaml")
@@ -29,12 +27,10 @@ PARAMS = Path("params.yaml")
 def check_folders(params: Params, path: Path) -> None:
     """Check that local texts exist beside the file, and that models named there fit.
 
-    Raises:
-        FileNotFoundError: if a folder is missing.
-        ValueError: as `check_models`.
+    Raises a FileNotFoundError, or a ValueError as `check_models`.
     """
     folder = path.parent / params.download.folder
-    for tracked in [Path(f"{one}.dvc") for one in (folder, *folder.parents)]:
+    for tracked in [Path(f"{parent}.dvc") for parent in (folder, *folder.parents)]:
         if tracked.is_file() and not (texts := tracked.with_suffix("")).exists():
             raise FileNotFoundError(
                 f"{path}: download.folder: expected {texts}, which DVC tracks, found only {tracked}. Fetch "
@@ -48,14 +44,6 @@ def check_folders(params: Params, path: Path) -> None:
     check_models(params, path.parent)
 
 
-def find_suspicious(params: Params) -> Iterator[str]:
-    """Yield a sentence for each language that is no language, or if both are the same."""
-    languages = params.languages
-    yield from find_faults(languages)
-    if languages[0] == languages[1] and params.evaluate.rouge is None:
-        yield f"language {languages[0]}: expected another target, except for summaries (evaluate.rouge)"
-
-
 def track_inputs(params: Params, root: Path) -> Iterator[str]:
     """Have DVC track the texts and models that git ignores; yield what was done, or what the user can do.
 
@@ -63,8 +51,8 @@ def track_inputs(params: Params, root: Path) -> Iterator[str]:
     The .dvc file is directly in data/, because DVC looks for none in folders that git ignores.
     """
     train, augment = params.train, params.augment
-    named = map(Path, (params.download.folder, train.start_from, augment.models, augment.text))
-    for path in sorted({Path(*one.parts[:2]) if one.parts[:1] == ("data",) else one for one in named}):
+    inputs = map(Path, (params.download.folder, train.start_from, augment.models, augment.text))
+    for path in sorted({Path(*path.parts[:2]) if path.parts[:1] == ("data",) else path for path in inputs}):
         if not (root / path).resolve().is_relative_to(root.resolve()):
             own = f"data/{path.name}"
             yield (
@@ -84,10 +72,10 @@ def list_keys(params: Params, base: Params) -> Iterator[str]:
     defaults = flatten_values(base.model_dump(mode="json"))
     for name, value in flatten_values(params.model_dump(mode="json")).items():
         section, _, key = name.rpartition(".")
-        text = meanings(type(getattr(params, section)) if section else Params)[key]
-        shown, default = (json.dumps(one, ensure_ascii=False) for one in (value, defaults[name]))
+        meaning = type(getattr(params, section) if section else params).model_fields[key].description or ""
+        shown, default = (json.dumps(setting, ensure_ascii=False) for setting in (value, defaults[name]))
         yield f"{name}: {shown}" + (f"  (base.yaml: {default})" if shown != default else "")
-        yield f"    {text}"
+        yield f"    {' '.join(meaning.split())}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -103,11 +91,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(*list_keys(params, load_params(BASE)), sep="\n")
         else:
             print("params.yaml: OK")
-            for warning in find_suspicious(params):
-                print(f"warning: {warning}", file=sys.stderr)
+            for fault in find_faults(params.languages):
+                print(f"warning: {fault}", file=sys.stderr)
             for note in track_inputs(params, Path()) if options.track else ():
                 print(f"note: {note}")
-            print_disk(params, Path())
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from networkx import DiGraph, transitive_reduction  # type: ignore[import-untype
 def draw_stages() -> str:
     """Return a drawing of the stages in the working directory, each below those that it depends on."""
     with Repo() as repo:
-        edges = {tuple(one.addressing.split("@")[0] for one in edge) for edge in repo.index.graph.edges}
+        edges = {tuple(stage.addressing.split("@")[0] for stage in edge) for edge in repo.index.graph.edges}
     graph = transitive_reduction(DiGraph(sorted(edges)))
     return "\n".join(line.rstrip() for line in draw(sorted(graph), sorted(graph.edges)).split("\n"))
 

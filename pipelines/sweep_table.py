@@ -7,11 +7,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 import pandas as pd
 from dvc.repo import Repo
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from convs2s.config.faults import suggest, validate
 from convs2s.config.load import parse_yaml
@@ -39,33 +39,23 @@ class TableRow(Section):
     encoder: LayerStack | None = None
     decoder: LayerStack | None = None
     attention: list[Positive] | None = None  # layers of `decoder` with it, from 1; null: all
-    source_positions: bool | None = None
-    target_positions: bool | None = None
     set: dict[str, Any] = Field(default={})  # further values of params.yaml, by dotted name
     perplexity: float | None = None  # the paper's figures
     bleu: float | None = None  # of tokenized text, before unknown words are replaced
 
-    @model_validator(mode="after")
-    def _check_attention(self) -> Self:
-        layers = self.decoder.layers if self.decoder else 0
-        if missing := [layer for layer in self.attention or () if layer > layers]:
-            raise ValueError(
-                f"row {self.row}: expected attention in its {layers} decoder layers, found {missing}"
-            )
-        return self
-
     def overrides(self, base: ModelParams) -> dict[str, Any]:
         """Return the values of params.yaml that the row changes, by dotted name; `base` is its `model`."""
-        changed: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for side in ("encoder", "decoder"):
             if stack := getattr(self, side):
-                changed[f"model.{side}_widths"] = getattr(base, f"{side}_widths")[:1] * stack.layers
-                changed[f"model.{side}_kernels"] = [stack.kernel] * stack.layers
-        if self.decoder is not None:
+                values[f"model.{side}_widths"] = getattr(base, f"{side}_widths")[:1] * stack.layers
+                values[f"model.{side}_kernels"] = [stack.kernel] * stack.layers
+        if self.decoder:
             layers = range(1, self.decoder.layers + 1)
-            changed["model.attention"] = [self.attention is None or i in self.attention for i in layers]
-        positions = {f"model.{key}": getattr(self, key) for key in ("source_positions", "target_positions")}
-        return changed | {key: value for key, value in positions.items() if value is not None} | self.set
+            values["model.attention"] = [
+                self.attention is None or layer in self.attention for layer in layers
+            ]
+        return values | self.set
 
 
 @dataclass(frozen=True)
@@ -84,12 +74,6 @@ class Table(Section):
     column: str = "column"  # what columns differ in, in a grid
     rows: Annotated[list[TableRow], Field(min_length=1)]
 
-    @model_validator(mode="after")
-    def _check_rows(self) -> Self:
-        if len({(row.row, row.column) for row in self.rows}) < len(self.rows):
-            raise ValueError("expected each row and column once, found one twice")
-        return self
-
     def list_rows(self, base: ModelParams) -> list[Row]:
         """Return the rows for a `model` section of params.yaml."""
         return [
@@ -102,17 +86,17 @@ class Table(Section):
         ]
 
 
-def list_tables(folder: Path = TABLES) -> list[str]:
-    """Return the names of the tables in a folder."""
-    return sorted(path.stem for path in folder.glob("*.yaml"))
+def list_tables() -> list[str]:
+    """Return the names of the tables."""
+    return sorted(path.stem for path in TABLES.glob("*.yaml"))
 
 
-def read_table(name: str, folder: Path = TABLES) -> Table:
-    """Read NAME.yaml of a folder; raise FileNotFoundError, or ValueError if it is not a table."""
-    path = folder / f"{name}.yaml"
+def read_table(name: str) -> Table:
+    """Read experiments/tables/NAME.yaml; raise FileNotFoundError, or ValueError if it is not a table."""
+    path = TABLES / f"{name}.yaml"
     if not path.is_file():
-        hint = suggest(name, list_tables(folder))
-        raise FileNotFoundError(f"{folder}: expected a table, such as TABLE=table5, found {name!r}; {hint}")
+        hint = suggest(name, list_tables())
+        raise FileNotFoundError(f"{TABLES}: expected a table, such as TABLE=table5, found {name!r}; {hint}")
     return validate(Table, parse_yaml(path.read_text(encoding="utf-8"), str(path)), f"{path} is invalid")
 
 
@@ -125,30 +109,30 @@ def label_rows(rows: Mapping[str, Row]) -> dict[str, str]:
 
 
 def read_results(root: Path) -> dict[str, Any]:
-    """Return the metrics of a finished experiment in a workspace, with test set and signature if it has them.
+    """Return the metrics of a finished experiment in a workspace, with test set and signature.
 
     `perplexity` and `bleu_tokenized` are means over seeds, the latter before unknown words are replaced, as
     in the paper (§5.4).
     """
     with Repo(str(root)) as repo:
         files = repo.metrics.show()[""]["data"]
-    found: dict[Any, Any] = {}
+    metrics: dict[str, Any] = {}
     for path, content in files.items():
         folder = Path(path).parent.name
+        (row,) = pd.json_normalize(content["data"]).to_dict("records")
         prefix = "" if folder == "evaluation" else f"{folder}."
-        (row,) = pd.json_normalize(content["data"]).add_prefix(prefix).to_dict("records")
-        found |= row
-    perplexities = pd.Series([v for k, v in found.items() if k.endswith(".validation_perplexity")])
-    kept = "without_replacement." if "without_replacement.mean.bleu_tokenized" in found else ""
+        metrics |= {f"{prefix}{name}": value for name, value in row.items()}
+    perplexities = pd.Series([v for k, v in metrics.items() if k.endswith(".validation_perplexity")])
+    kept = "without_replacement." if "without_replacement.mean.bleu_tokenized" in metrics else ""
     results = {
         "perplexity": perplexities.mean(), "perplexity, std": perplexities.std(),
-        "bleu_tokenized": found.get(f"{kept}mean.bleu_tokenized"),
-        "bleu_tokenized, std": found.get(f"{kept}std.bleu_tokenized"),
+        "bleu_tokenized": metrics.get(f"{kept}mean.bleu_tokenized"),
+        "bleu_tokenized, std": metrics.get(f"{kept}std.bleu_tokenized"),
     }  # fmt: skip
     if (root / SIGNATURES).is_file():
         results["signature"] = json.loads((root / SIGNATURES).read_text(encoding="utf-8"))["bleu_tokenized"]
         results["test_set"] = str(SetIdentity.read(root / TEST_SET))
-    return results | found
+    return results | metrics
 
 
 def compare(rows: Mapping[str, Row], results: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:

@@ -9,7 +9,8 @@ from dvc.repo import Repo
 from ruamel.yaml import YAML
 
 from convs2s.config.params import Params
-from pipelines.preset import NO_OVERRIDES, Overrides, render
+from pipelines.overrides import NO_OVERRIDES, Overrides
+from pipelines.preset import render
 from tests.fresh import run_here
 
 ROOT = Path(__file__).parent.parent

@@ -11,7 +11,6 @@ import pytest
 from convs2s.config.download import PATTERNS
 from convs2s.config.load import load_params, parse_params
 from convs2s.config.params import Params
-from pipelines.meanings import meanings, sections
 from tests.presets import MISSING, change_preset
 
 PRESET = "tatoeba-en-de"
@@ -217,11 +216,3 @@ def test_a_damaged_file_is_reported(tmp_path: Path, content: bytes, message: str
     (tmp_path / "params.yaml").write_bytes(content)
     with pytest.raises(ValueError, match=message):
         load_params(tmp_path / "params.yaml")
-
-
-def test_every_field_of_the_schema_is_documented() -> None:
-    """Reference pages and forms are generated from the schema."""
-    for field in Params.model_fields.values():
-        if name := getattr(field.annotation, "model_fields", None) and field.annotation.__name__:  # type: ignore[union-attr]
-            assert set(meanings(sections()[name])) == set(sections()[name].model_fields)
-    assert {"languages", "seeds"} <= set(meanings(Params))

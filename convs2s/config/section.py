@@ -44,8 +44,9 @@ def given(path: str) -> Path | None:
 class Section(BaseModel):
     """A section of params.yaml: frozen, strictly typed, no unknown keys.
 
-    The string below a key documents it, for `pipelines.check --list` and docs/all-parameters.md. Those parse
-    the source; Pydantic's use_attribute_docstrings would do so at every import, at a cost of 0.1 s.
+    The string below a key documents it, in docs/all-parameters.md and `pipelines.check --list`.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )

@@ -21,7 +21,6 @@ import httpx
 import psutil
 
 from pipelines.check import check_folders
-from pipelines.disk import print_disk
 from pipelines.flows import workspace
 from pipelines.flows.form import RunParams
 from pipelines.flows.resources import visible_gpus
@@ -185,7 +184,6 @@ def execute(options: argparse.Namespace) -> int:
     if options.command in ("run", "sweep"):  # check everything before anything starts
         values = RunParams(overrides=options.overrides).render(ROOT)[1]
         check_folders(values, ROOT / "params.yaml")
-        print_disk(values, ROOT)
         if options.command == "run":
             return run("reproduce", {"overrides": options.overrides})
         read_table(options.table)

@@ -14,9 +14,9 @@ from tests.flows.server import Server
 TABLE = """
 row: positions
 rows:
-  - {row: with, source_positions: true, perplexity: 6.64, bleu: 21.7}
-  - {row: without, source_positions: false, perplexity: 6.69, bleu: 21.3}
-  - {row: broken, target_positions: false, bleu: 21.5}
+  - {row: with, set: {model.source_positions: true}, perplexity: 6.64, bleu: 21.7}
+  - {row: without, set: {model.source_positions: false}, perplexity: 6.69, bleu: 21.3}
+  - {row: broken, set: {model.target_positions: false}, bleu: 21.5}
 """
 
 

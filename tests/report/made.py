@@ -14,7 +14,7 @@ from convs2s.decode.translations import Attention, write_attention
 from convs2s.model.description import digest_of_file
 from convs2s.score.evaluation import ReferenceSet, ScoredText, evaluate
 from convs2s.score.identity import SetIdentity
-from pipelines.preset import apply_overrides
+from pipelines.overrides import apply_overrides
 from pipelines.stages import filter as filter_stage
 from pipelines.stages.evaluate import write_evaluation
 
