@@ -1,67 +1,84 @@
 """Write a self-contained page about one run, or several side by side.
 
-    python -m pipelines.report                          the run in this repository: data/report.html
-    python -m pipelines.report . HEAD~1 my-experiment   folders, revisions, experiments: data/comparison.html
-
-The training curves also go to data/report-curves.png or data/comparison-curves.png, as a picture.
+python -m pipelines.report                          the run in this repository: data/report.html
+python -m pipelines.report . HEAD~1 my-experiment   folders, revisions, experiments: data/comparison.html
 """
 
 import argparse
+import base64
+import io
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import matplotlib.style
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 
-from convs2s.base.files import atomic_path, write_lines
+from convs2s.base.files import write_lines
 from convs2s.base.messages import visible
-from pipelines.report import charts, sentences, tables
+from convs2s.score.curves import plot_curves
+from pipelines.report import sentences, tables
 from pipelines.report.run import Run, group, open_run
-
-TEMPLATES = Path(__file__).parent
 
 
 def write(names: Sequence[str], root: Path, out: Path) -> None:
-    """Write the page and, next to it, the curves; names and errors are those of `open_run`."""
+    """Write the page; names and errors are those of `open_run`."""
     with TemporaryDirectory() as temporary:
         runs = [open_run(name, root, Path(temporary)) for name in dict.fromkeys(names)]
         if len({run.name for run in runs}) < len(runs):  # folders of the same name
             runs = [replace(run, name=name) for run, name in zip(runs, dict.fromkeys(names), strict=True)]
         text = render(runs)
-        with atomic_path(out.with_name(f"{out.stem}-curves.png")) as picture:
-            charts.write_curves(runs, picture)
     write_lines(out, text.rstrip("\n").split("\n"))
 
 
 def render(runs: Sequence[Run]) -> str:
     """Return the page about one run, or several side by side; it loads nothing from other files or hosts."""
     environment = Environment(
-        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
         lstrip_blocks=True,
-    )  # fmt: skip
+    )
+    environment.filters["table"] = tables.to_html
     page = environment.get_template("page.html").render(
         runs=runs,
+        title=", ".join(dict.fromkeys(run.sections["package"]["name"] for run in runs)),
         several=len(runs) > 1,
         same_scores=group(runs, lambda run: f"{run.test_set} {run.json('evaluation/signatures.json')}"),
         same_test_set=group(runs, lambda run: run.test_set),  # only these are compared
+        same_corpus=group(
+            runs, lambda run: f"{run.json('filtered/report.json')} {run.json('filtered/removed.json')}"
+        ),
+        curves=draw_curves(runs),
         tables=tables,
-        charts=charts,
         sentences=sentences,
-        style=Markup((TEMPLATES / "page.css").read_text(encoding="utf-8")),
     )
     return visible(page)  # a corpus may have control characters
+
+
+def draw_curves(runs: Sequence[Run]) -> str:
+    """Return a picture of the curves of all trainings, as the address of an image."""
+    folders = {
+        f"{run.name}, seed {seed}" if len(runs) > 1 else f"seed {seed}": run.folder
+        / f"data/trained/{seed}/curves"
+        for run in runs
+        for seed in run.seeds
+    }
+    stream = io.BytesIO()
+    with matplotlib.style.context(["default", {"svg.hashsalt": "curves"}]):  # equal runs, equal pages
+        plot_curves(folders).savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
+    return f"data:image/svg+xml;base64,{base64.b64encode(stream.getvalue()).decode()}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the report for the repository in the working directory; return the exit status."""
     form = argparse.RawTextHelpFormatter
     parser = argparse.ArgumentParser("python -m pipelines.report", description=__doc__, formatter_class=form)
-    add = parser.add_argument
-    add("runs", nargs="*", metavar="RUN", help="folder, revision or experiment")
-    add("--out", type=Path, metavar="FILE", help="page")
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="folder, revision or experiment")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="page")
     options = parser.parse_args(arguments)
     out = options.out or Path("data", "comparison.html" if options.runs else "report.html")
     try:

@@ -27,19 +27,24 @@ from pipelines.report.scores import find, read_json
 LOCK = "dvc.lock"
 SPLITS = ("train", "valid", "development", "test")
 FILES = (
-    "data/evaluation", "data/raw/test", "data/filtered/report.json", "data/filtered/rules.csv",
-    "data/filtered/lengths.csv", "data/filtered/removed.json",
+    "evaluation", "raw/test", "filtered/report.json", "filtered/rules.csv", "filtered/removed.json",
 )  # fmt: skip
-OF_SEED = ("trained/{}/metrics.json", "trained/{}/curves", "translations/{}/attention.npz", "replaced/{}")
-WEIGHTS = "data/trained/{}/model/weights.safetensors"
+WEIGHTS = "trained/{}/model/weights.safetensors"
+OF_SEED = (
+    "trained/{}/metrics.json",
+    "trained/{}/curves",
+    "translations/{}/attention.npz",
+    "replaced/{}",
+    WEIGHTS,
+)
 
 
 @dataclass(frozen=True)
 class Translations:
-    """The test set and a run's final translation of it, an item per sentence."""
+    """The test set, references as scored, and a run's final translation of it, an item per sentence."""
 
     sources: list[str]
-    references: list[str]  # as scored
+    references: list[str]
     hypotheses: list[str]
     attention: list[Attention]  # of the first seed
 
@@ -59,13 +64,13 @@ class Run:
         stages = parse_yaml(find(self.folder / LOCK).read_text(encoding="utf-8"), LOCK)["stages"]
         recorded = {name: stage.get("params", {}).get("params.yaml", {}) for name, stage in stages.items()}
         items = {"all", *SPLITS, *map(str, recorded["evaluate"]["seeds"])}
-        found: dict[str, Any] = {name: {} for name in Params.model_fields}
+        sections: dict[str, Any] = {name: {} for name in Params.model_fields}
         for name, values in recorded.items():
             if name.rpartition("@")[2] in {name, *items}:  # others are of seeds that are no longer used
                 for key, value in values.items():
                     section, _, rest = key.partition(".")
-                    found[section] = found[section] | {rest: value} if rest else value
-        return {name: values for name, values in found.items() if values != {}}
+                    sections[section] = sections[section] | {rest: value} if rest else value
+        return {name: values for name, values in sections.items() if values != {}}
 
     @property
     def params(self) -> dict[str, Any]:
@@ -73,13 +78,13 @@ class Run:
         return flatten_values(self.sections)
 
     @property
-    def title(self) -> str:
-        """Data set and languages."""
-        return str(self.sections["package"]["name"])
-
-    @property
     def seeds(self) -> list[str]:
         return [str(seed) for seed in self.sections["seeds"]]
+
+    @property
+    def member(self) -> str:
+        """The ensemble if there is one, or else the first seed."""
+        return "ensemble" if "ensemble" in self.json("evaluation/metrics.json") else self.seeds[0]
 
     @property
     def test_set(self) -> str:
@@ -96,17 +101,14 @@ class Run:
     @cached_property
     def translations(self) -> Translations:
         """Those of the ensemble if there is one, or else of the first seed."""
-        data, seed = self.folder / "data", self.seeds[0]
-        member = "ensemble" if self.json("evaluation/metrics.json").get("ensemble") else seed
+        data = self.folder / "data"
         text = "replaced" if self.sections["replace"]["enabled"] else "plain"
-        names = ("raw/test/source", "raw/test/target", f"replaced/{member}/{text}")
-        sources, references, hypotheses = (list(read_lines(find(data / f"{one}.txt"))) for one in names)
+        names = ("raw/test/source", "raw/test/target", f"replaced/{self.member}/{text}")
+        sources, references, hypotheses = (list(read_lines(find(data / f"{name}.txt"))) for name in names)
         params = TypeAdapter(TokenizeParams).validate_python(self.sections["tokenize"])
         tokenizer = Tokenizer(self.sections["languages"][1], params)
-        attention = read_attention(find(data / f"translations/{seed}/attention.npz"))
-        return Translations(
-            sources, [tokenizer.reference(line) for line in references], hypotheses, attention
-        )
+        attention = read_attention(find(data / f"translations/{self.seeds[0]}/attention.npz"))
+        return Translations(sources, [*map(tokenizer.reference, references)], hypotheses, attention)
 
 
 def open_run(name: str, root: Path, temporary: Path) -> Run:
@@ -125,9 +127,7 @@ def open_run(name: str, root: Path, temporary: Path) -> Run:
         return open_revision(name, root, temporary / name.replace("/", "-"))
     title = "workspace" if folder.resolve() == root.resolve() else folder.resolve().name
     run = Run(title, folder, {}, describe_staleness(folder))
-    for seed in run.seeds:
-        weights = folder / WEIGHTS.format(seed)
-        run.costs[seed] = read_cost(weights, [folder, root]) if weights.is_file() else []
+    run.costs.update({seed: read_cost(run, seed, [folder, root]) for seed in run.seeds})
     return run
 
 
@@ -140,12 +140,10 @@ def describe_staleness(folder: Path) -> str:
             stale = sorted(name.rpartition(":")[2] for name in repo.status())  # after another dvc.yaml's path
     except (DvcException, ValueError) as error:
         return f"Whether these results are up to date is unknown: dvc status failed: {error}"
-    if not stale:
-        return ""
-    return (
-        f"These results are not up to date with params.yaml, code and data: {', '.join(stale)} would rerun. "
-        "Run dvc repro, then make report."
+    sentence = (
+        "These results are not up to date with params.yaml, code and data: {} would rerun. Run make repro."
     )
+    return sentence.format(", ".join(stale)) if stale else ""
 
 
 def open_revision(name: str, root: Path, folder: Path) -> Run:
@@ -163,15 +161,14 @@ def open_revision(name: str, root: Path, folder: Path) -> Run:
             f"{name}: this revision has no dvc.lock, so it has no results. Expected a commit that has "
             "one: after make repro, git add dvc.lock params.yaml && git commit."
         )
+    run = Run(name, folder, {})
     try:
-        run = Run(name, folder, {})
-        fetch(files, [LOCK, *FILES], folder)
+        fetch(files, [LOCK, *(f"data/{path}" for path in FILES)], folder)
         for seed in run.seeds:
-            weights = folder / WEIGHTS.format(seed)
-            fetch(files, [*(f"data/{path.format(seed)}" for path in OF_SEED), WEIGHTS.format(seed)], folder)
-            run.costs[seed] = read_cost(weights, [root])
-            weights.unlink()  # which may be large
-        if run.json("evaluation/metrics.json").get("ensemble"):
+            fetch(files, [f"data/{path.format(seed)}" for path in OF_SEED], folder)
+            run.costs[seed] = read_cost(run, seed, [root])
+            (folder / "data" / WEIGHTS.format(seed)).unlink()  # which may be large
+        if run.member == "ensemble":
             fetch(files, ["data/replaced/ensemble"], folder)
     except (DvcException, DataIndexDirError, OSError) as error:
         raise ValueError(
@@ -188,14 +185,15 @@ def fetch(files: DVCFileSystem, paths: Iterable[str], folder: Path) -> None:
         files.get(path, str(folder / path), recursive=files.isdir(path))
 
 
-def read_cost(weights: Path, places: Sequence[Path]) -> list[dict[str, Any]]:
-    """Return the sessions of the training that made these weights, kept in one of the places; or none.
+def read_cost(run: Run, seed: str, places: Sequence[Path]) -> list[dict[str, Any]]:
+    """Return the sessions of a training, which one of the places has under its weights' digest; or none.
 
     Each has its hardware, seconds and target tokens: see `convs2s.watch.cost`.
     """
-    name = f"{digest_of_file(weights)}.json"
-    kept = [path for place in places for path in sorted(place.glob(f"data/checkpoints/*/costs/{name}"))]
-    return list(read_json(kept[0])) if kept else []
+    weights = run.folder / "data" / WEIGHTS.format(seed)
+    name = f"{digest_of_file(weights)}.json" if weights.is_file() else "none"
+    costs = [path for place in places for path in sorted(place.glob(f"data/checkpoints/*/costs/{name}"))]
+    return list(read_json(costs[0])) if costs else []
 
 
 def group(runs: Sequence[Run], key: Callable[[Run], str]) -> list[list[Run]]:

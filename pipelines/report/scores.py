@@ -1,8 +1,7 @@
-"""The summary that `make repro` prints at the end: scores, example translations, corpus and training."""
+"""The summary that `make repro` prints at the end: scores, example translations, mistakes in the corpus."""
 
 import argparse
 import json
-import re
 import sys
 import textwrap
 from collections.abc import Sequence
@@ -47,40 +46,21 @@ def report(data: Path, experiment: str = "") -> str:
     """
     evaluation = data / "evaluation"
     scores = pd.read_csv(find(evaluation / "scores.csv"), dtype={"member": str})
-    signatures = read_json(evaluation / "signatures.json")
-    test_set = SetIdentity.read(find(evaluation / "test_set.json"))
-    named = [f"{TITLES.get(score, score):16}{signature}" for score, signature in signatures.items()]
     table = score_table(scores)
-    trained = {
-        path.parent.name: list_figures(path)
-        for path in sorted(data.glob("trained/*/metrics.json"))
-        if path.parent.name in set(scores["member"])  # seeds of earlier runs may be there, too
-    }
-    sections = {
-        "Scores of the test set": [
-            table.to_string(col_space={title: len(str(title)) + 1 for title in table}),
-            "",
-            wrap("of ", str(test_set)),
-            "",
-            *named,
-        ],
-        "Example translations": [show_examples(find(evaluation / "examples.tsv"))],
-        "Corpus": [
-            part
-            for path in data.glob("filtered/report.json")
-            for part in (
-                list_figures(path).to_string(),
-                *list_overlap(path),
-                *map("Warning: {}".format, read_json(path).get("warnings", [])),
-            )
-        ],
-        "Training": [pd.DataFrame(trained).rename_axis(columns="seed").to_string()] if trained else [],
-    }
-    texts = ["\n".join([title, "-" * len(title), *lines]) for title, lines in sections.items() if lines]
-    seeds = [member for member in scores["member"].unique() if member.isdigit()]
+    seed = next(member for member in scores["member"] if member.isdigit())
     restore = f"dvc exp apply {experiment} && " if experiment else ""
-    use = f"To use a model: {restore}.venv/bin/convs2s translate --model {data}/models/{seeds[0]}"
-    return "\n\n".join([*texts, f"{use}\nOther outputs: docs/tutorial.md"]) + "\n"
+    lines = [
+        "Scores of the test set\n",
+        table.to_string(col_space={title: len(str(title)) + 1 for title in table}) + "\n",
+        f"of {SetIdentity.read(find(evaluation / 'test_set.json'))}\n",
+        *(f"{TITLES[name]:16}{text}" for name, text in read_json(evaluation / "signatures.json").items()),
+        "\nExample translations\n",
+        *show_examples(find(evaluation / "examples.tsv")),
+        *list_mistakes(data / "filtered" / "report.json"),
+        f"To use a model: {restore}.venv/bin/convs2s translate --model {data}/models/{seed}",
+        "Other outputs: docs/tutorial.md",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def score_table(scores: pd.DataFrame) -> pd.DataFrame:
@@ -91,60 +71,35 @@ def score_table(scores: pd.DataFrame) -> pd.DataFrame:
         scores = scores.drop(columns="text")
     models = scores["member"].replace({"std": "standard deviation", r"^(\d+)$": r"seed \1"}, regex=True)
     table = scores[[name for name in TITLES if name in scores]].replace({"text": {"plain": "kept"}})
-    table = table.set_axis(models.rename(None)).rename_axis(columns="model").rename(columns=TITLES)
-    for name, digits in DIGITS.items():
-        if TITLES[name] in table:
-            table[TITLES[name]] = table[TITLES[name]].map(f"{{:,.{digits}f}}".format)
-    return table
+    for name in DIGITS.keys() & table.keys():
+        table[name] = table[name].map(f"{{:,.{DIGITS[name]}f}}".format)
+    return table.set_axis(models.rename(None)).rename_axis(columns="model").rename(columns=TITLES)
 
 
-def show_examples(path: Path) -> str:
-    """Return the examples, separated by blank lines."""
-    header, *rows = [line.split("\t") for line in read_lines(path)]
+def show_examples(path: Path) -> list[str]:
+    """Return a text for each example, wrapped, without control characters, which could clear a screen."""
+    header, *rows = [visible(line).split("\t") for line in read_lines(path)]
     texts = []
-    for one in (dict(zip(header, row, strict=True)) for row in rows):
-        model = f"seed {one['model']}" if one["model"].isdigit() else f"the {one['model']}"
-        head = f"line {one['line']}, by {model}: sentence BLEU {one['bleu']}, chrF2 {one['chrf']}"
-        sides = (wrap(f"  {name:12}", one[name]) for name in ("source", "hypothesis", "reference"))
-        texts.append("\n".join([head, *sides]))
-    return "\n\n".join(texts)
+    for row in rows:
+        example = dict(zip(header, row, strict=True))
+        text = "line {line}, model {model}: sentence BLEU {bleu}, chrF2 {chrf}\n".format(**example)
+        for side in ("source", "hypothesis", "reference"):
+            label = f"  {side:12}"
+            text += textwrap.fill(
+                example[side] or "(empty)", WIDTH, initial_indent=label, subsequent_indent=" " * 14
+            )
+            text += "\n"
+        texts.append(text)
+    return texts
 
 
-def wrap(label: str, text: str) -> str:
-    """Return a text after its label, wrapped; no control character may reach the terminal."""
-    return textwrap.fill(
-        visible(text) or "(empty)",
-        WIDTH,
-        initial_indent=label,
-        subsequent_indent=" " * len(label),
-        break_on_hyphens=False,
-    )
-
-
-def list_figures(path: Path) -> "pd.Series[str]":
-    """Return the nested figures of a JSON file, flattened and formatted."""
-    found = (
-        pd.json_normalize(read_json(path))
-        .iloc[0]
-        .filter(regex=r"^(?!warnings$|overlap\.)")
-        .rename(lambda name: re.sub("[._]", " ", name))
-    )
-    return found.map(format_number)
-
-
-def list_overlap(path: Path) -> list[str]:
-    """Return a line for each split of report.json, on its pairs that are also training pairs."""
-    overlap = read_json(path).get("overlap", {})
-    return [
-        f"{split} pairs also in training: {one['pairs']:,} of {one['of']:,}" for split, one in overlap.items()
+def list_mistakes(path: Path) -> list[str]:
+    """Return a line for each warning on the corpus, and on the pairs that are also in training."""
+    counts = read_json(path) if path.exists() else {}
+    return [f"Warning: {warning}" for warning in counts.get("warnings", [])] + [
+        f"{split} pairs also in training: {overlap['pairs']:,} of {overlap['of']:,}"
+        for split, overlap in counts.get("overlap", {}).items()
     ]
-
-
-def format_number(found: float | str) -> str:
-    """Return a number, formatted: 30,000, 12.35 or 0.04321; a text as it is."""
-    if isinstance(found, str):
-        return found
-    return f"{found:,.4g}" if 0 < abs(found) < 1 else f"{found:,.{2 if found % 1 else 0}f}"
 
 
 def main(arguments: Sequence[str]) -> int:

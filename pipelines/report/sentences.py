@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
-from itertools import groupby
 from statistics import fmean
 from typing import Any
 
@@ -16,8 +15,8 @@ EXAMPLES = 5  # of each kind
 HEAT_MAPS = 2
 # A word, a character of a script without spaces, or a punctuation mark; each with the space before it.
 PIECE = re.compile(r"\s*(?:[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+|\S)|\s+")
-Piece = tuple[str, bool]
-"""Text, and whether the other side lacks it."""
+Pieces = list[tuple[str, bool]]
+"""Texts, and whether the other side lacks them."""
 
 
 def choose_examples(runs: Sequence[Run]) -> dict[str, list[dict[str, Any]]]:
@@ -25,14 +24,15 @@ def choose_examples(runs: Sequence[Run]) -> dict[str, list[dict[str, Any]]]:
     test = runs[0].translations
     scores = {
         line: [sentence_chrf(run.translations.hypotheses[line], test.references[line]) for run in runs]
-        for line, source in enumerate(test.sources) if source.strip()
-    }  # fmt: skip
+        for line, source in enumerate(test.sources)
+        if source.strip()
+    }
     chosen = {"From all over the test set": spread(list(scores), EXAMPLES)}
     if len(runs) > 1:
         by_range = sorted(scores, key=lambda line: min(scores[line]) - max(scores[line]))
         chosen["Where the runs differ most"] = by_range[:EXAMPLES]
     chosen["With the lowest chrF2"] = sorted(scores, key=lambda line: fmean(scores[line]))[:EXAMPLES]
-    return {why: [show_example(runs, line, scores[line]) for line in found] for why, found in chosen.items()}
+    return {why: [show_example(runs, line, scores[line]) for line in lines] for why, lines in chosen.items()}
 
 
 def show_example(runs: Sequence[Run], line: int, scores: Sequence[float]) -> dict[str, Any]:
@@ -43,45 +43,37 @@ def show_example(runs: Sequence[Run], line: int, scores: Sequence[float]) -> dic
         "line": line + 1,
         "source": test.sources[line],
         "translations": [
-            (run.name, chrf, ours) for run, chrf, (ours, _) in zip(runs, scores, pairs, strict=True)
+            (run.name, score, pair[0]) for run, score, pair in zip(runs, scores, pairs, strict=True)
         ],
         "reference": pairs[0][1] if len(runs) == 1 else [(test.references[line], False)],
     }
 
 
-def compare(hypothesis: str, reference: str) -> tuple[list[Piece], list[Piece]]:
+def compare(hypothesis: str, reference: str) -> tuple[Pieces, Pieces]:
     """Return both texts in pieces: words that the other side lacks at this point, and words they share."""
-    sides = [PIECE.findall(text) for text in (hypothesis, reference)]
-    ours, theirs = ([piece.strip() for piece in side] for side in sides)
-    shared: tuple[set[int], set[int]] = set(), set()
-    for block in SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks():
-        shared[0].update(range(block.a, block.a + block.size))
-        shared[1].update(range(block.b, block.b + block.size))
-    first, second = (join(side, same) for side, same in zip(sides, shared, strict=True))
-    return first, second
-
-
-def join(pieces: Sequence[str], shared: set[int]) -> list[Piece]:
-    """Join neighbors that are both shared or both not; space before unshared words is a piece of its own."""
-    found: list[Piece] = []
-    for alone, group in groupby(range(len(pieces)), key=lambda index: index not in shared):
-        text = "".join(pieces[index] for index in group)
-        words = text.lstrip() if alone else text
-        space = text[: len(text) - len(words)]
-        found += [part for part in ((space, False), (words, alone)) if part[0]]
-    return found
+    texts = [PIECE.findall(text) for text in (hypothesis, reference)]
+    ours, theirs = ([piece.strip() for piece in text] for text in texts)
+    sides: tuple[Pieces, Pieces] = [], []
+    for tag, *spans in SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
+        for side, text, (start, end) in zip(sides, texts, (spans[:2], spans[2:]), strict=True):
+            part, alone = "".join(text[start:end]), tag != "equal"
+            unmarked = part[: len(part) - len(part.lstrip())] if alone else ""  # space before marked words
+            side += [piece for piece in ((unmarked, False), (part[len(unmarked) :], alone)) if piece[0]]
+    return sides
 
 
 def choose_heat_maps(runs: Sequence[Run]) -> list[list[dict[str, Any]]]:
     """Return, for a few sentences, the attention of each run's first seed; all have the same test set."""
-    shapes = [item.weights.shape for item in runs[0].translations.attention]
+    shapes = [sentence.weights.shape for sentence in runs[0].translations.attention]
     lines = spread(easy_to_read(shapes, HEAT_MAPS), HEAT_MAPS)
     return [[show_heat_map(run, line) for run in runs] for line in lines]
 
 
 def show_heat_map(run: Run, line: int) -> dict[str, Any]:
     """Return the tokens of one sentence, shortened, and the attention between them."""
-    one = run.translations.attention[line]
-    source, target = ([token[:LONGEST_LABEL] for token in side] for side in (one.source, one.target))
-    weights = one.weights.tolist()
+    attention = run.translations.attention[line]
+    source, target = (
+        [token[:LONGEST_LABEL] for token in side] for side in (attention.source, attention.target)
+    )
+    weights = attention.weights.tolist()
     return {"run": run.name, "line": line + 1, "source": source, "target": target, "weights": weights}
