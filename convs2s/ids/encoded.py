@@ -152,7 +152,7 @@ class FlatIdsWriter:
 
     def _write_header(self) -> Offsets:
         """Write the header; numpy leaves room in it for more ids, so it can be rewritten in place."""
-        offsets = np.cumsum(np.concatenate(self._lengths))
+        offsets = np.cumsum(np.concatenate(self._lengths), dtype=np.int64)
         descr = np.lib.format.dtype_to_descr(self._dtype)
         header = {"shape": (int(offsets[-1]),), "fortran_order": False, "descr": descr}
         self._stream.seek(0)

@@ -105,14 +105,3 @@ def test_errors_are_reported_before_anything_starts(
     monkeypatch.setattr(machine, "run", lambda *_: pytest.fail("the run has started"))
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         machine.execute(machine.parser().parse_args(shlex.split(words)))
-
-
-def test_the_disk_that_a_run_takes_is_printed_first(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """With the values that replace some of params.yaml: ten seeds keep ten times as many checkpoints."""
-    monkeypatch.setattr(machine, "run", lambda *_: 0)
-    seeds = "run seeds=[1,2,3,4,5,6,7,8,9,10] model.embedding_size=8192"
-    machine.execute(machine.parser().parse_args(seeds.split()))
-    said = capsys.readouterr()
-    assert float((said.out + said.err).partition("disk: expected up to about ")[2].split()[0]) > 10
