@@ -133,7 +133,7 @@ CASES = [
     Case("kill in a write", "5000 bytes of a checkpoint", LITTLE_SPACE),
     Case("signal", "SIGINT to group in train@1", at(30, "train@1", injection.send(signal.SIGINT, "group"))),
     Case("signal", "SIGTERM to dvc", at(3, "tokenize@train", injection.send(signal.SIGTERM, "dvc"))),
-    Case("disk", "no space in filter", at(20, "filter", Mock(side_effect=NO_SPACE))),
+    Case("disk", "no space in filter", at(4, "filter", Mock(side_effect=NO_SPACE))),
     Case("disk", "an error in translate@1", at(10, "translate@1", Mock(side_effect=BROKEN))),
     Case("memory", "none left in train@1", at(30, "train@1", Mock(side_effect=MemoryError))),
     Case("damage", "of weights", partial(damage, "data/trained/1/model/weights.safetensors")),
