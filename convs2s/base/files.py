@@ -125,11 +125,19 @@ def name_temporary(path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     for sibling in list(path.parent.iterdir()):
         leftover = re.fullmatch(rf"\.{re.escape(path.name)}\.(\d+)\.part", sibling.name)
-        if leftover and not Path("/proc", leftover[1]).exists():
+        if leftover and not is_running(leftover[1]):
             remove(sibling)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     remove(temporary)
     return temporary
+
+
+def is_running(process: str) -> bool:
+    """Return whether a process is running; one that has ended keeps its id until its parent has noticed."""
+    try:
+        return bool(Path("/proc", process, "cmdline").read_bytes())  # then empty
+    except OSError:
+        return False
 
 
 def remove(path: Path) -> None:

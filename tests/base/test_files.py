@@ -4,6 +4,7 @@ import errno
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,12 +17,14 @@ from convs2s.base.files import PairWriter, atomic_path, read_folder, temporary_f
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture
-def dead() -> int:
-    """Return the process id of a process that has exited."""
+@pytest.fixture(params=["noticed", "unnoticed"])
+def dead(request: pytest.FixtureRequest) -> Iterator[int]:
+    """Return the id of a process that has ended; its parent may not have noticed yet."""
     with subprocess.Popen(["true"]) as process:
-        process.wait()
-    return process.pid
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        if request.param == "noticed":
+            process.wait()
+        yield process.pid
 
 
 def test_leftovers_of_dead_processes_are_removed_and_nothing_else(tmp_path: Path, dead: int) -> None:
