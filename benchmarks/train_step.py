@@ -136,7 +136,7 @@ def build(
         "selection": None, "compile": path != "fast",  # a training that is to be compiled has plain layers
     }  # fmt: skip
     model, train = narrow(params.model, options.channels), params.train.model_copy(update=changes)
-    paths = folder / "encoded", folder / "vocabulary", folder / "none", folder
+    paths = folder / "encoded", folder / "vocabulary", folder / "none"
     training = build_training(model, train, 1, *paths, Workers(0, 1, device))
     batches = cycle(
         training.batching.epoch(training.train.source.lengths, training.train.target.lengths, 1, 0)

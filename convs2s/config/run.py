@@ -26,4 +26,4 @@ class RunSection(Section):
     rendezvous: str | None
     """With a launcher: host or host:port at which nodes reach this machine; null: its name, a free port."""
     restarts: Count
-    """With a launcher: how many times all nodes start again, from the last checkpoint, when one is lost."""
+    """How many times torchrun starts all of several workers again, from the last checkpoint, if one fails."""

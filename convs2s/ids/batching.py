@@ -3,8 +3,7 @@
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,17 +20,6 @@ class Order(NamedTuple):
     """(sentences, 2): of source and target, in the same order."""
     spans: NDArray[np.int64]
     """(batches, 2): start and end of each batch in these, in the order of updates."""
-
-    @classmethod
-    def open(cls, folder: Path) -> Self:
-        """Memory-map an order written by `write`."""
-        return cls(*(np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r")) for name in cls._fields))
-
-    def write(self, folder: Path) -> None:
-        """Write this order to a new folder."""
-        folder.mkdir(parents=True)
-        for name, array in self._asdict().items():
-            np.save(folder / f"{name}.npy", array)
 
 
 @dataclass(frozen=True)

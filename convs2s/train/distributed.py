@@ -21,6 +21,11 @@ from convs2s.model.precision import Precision
 # may have to wait while the first one writes a checkpoint or exports the model.
 TIMEOUT = timedelta(minutes=10)
 T = TypeVar("T")
+PLACE = {
+    "RANK": "0",
+    "WORLD_SIZE": "1",
+    "LOCAL_RANK": "0",
+}  # torchrun's variables; values of a single process
 CPU_NAMES = Path("/proc/cpuinfo")
 
 
@@ -35,23 +40,21 @@ class Workers:
     """The processes of this training, as seen by one of them.
 
     Attributes:
-        rank: rank of this process; rank 0 writes files.
+        rank: rank of this process.
         count: processes in total.
         device: device of this process.
-        node: rank of this machine.
-        is_first: of this machine; it writes what only the workers of its machine read.
+        writer: rank of the process that writes files.
     """
 
     rank: int
     count: int
     device: torch.device
-    node: int = 0
-    is_first: bool = True
+    writer: int = 0
 
     @property
     def writes(self) -> bool:
         """Whether this process writes files and shows progress."""
-        return self.rank == 0
+        return self.rank == self.writer
 
     def wrap(self, module: nn.Module, precision: Precision) -> nn.Module:
         """Make backward average gradients over all workers, if there are several.
@@ -82,13 +85,13 @@ class Workers:
     def from_writer(self, value: T) -> T:
         """Return the value passed by the writer, on each of several workers."""
         shared = [value]
-        dist.broadcast_object_list(shared, 0)
+        dist.broadcast_object_list(shared, self.writer)
         return shared[0]
 
     def copy_from_writer(self, tensors: Iterable[Tensor]) -> None:
         """Change tensors of several workers in place to those of the writer."""
         for tensor in tensors:
-            dist.broadcast(tensor, 0)
+            dist.broadcast(tensor, self.writer)
 
     def hardware(self) -> dict[str, str | int]:
         """Return the name of the devices, what their number counts, their number, and PyTorch's version."""
@@ -103,38 +106,33 @@ class Workers:
         if self.count > 1:
             dist.barrier()
 
-    @contextlib.contextmanager
-    def in_turn(self) -> Iterator[None]:
-        """Let the first worker of each machine run this block before the others."""
-        if not self.is_first:
-            self.barrier()
-        yield
-        if self.is_first:
-            self.barrier()
-
 
 @contextlib.contextmanager
-def join_workers(local_workers: int) -> Iterator[Workers]:
+def join_workers(local_workers: int, may_write: bool = True) -> Iterator[Workers]:
     """Join the other processes if torchrun has started any; leave them at the end.
 
     Args:
         local_workers: processes on this machine; with GPUs, each gets its own.
+        may_write: whether this process sees the folder of the stage; the first that does writes.
 
     Raises:
-        ValueError: if there are GPUs, but fewer than processes.
+        ValueError: if there are GPUs, but fewer than processes, or no process may write.
         LostWorkerError: if another process is lost.
     """
-    rank, count = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
-    node, local = int(os.environ.get("GROUP_RANK", "0")), int(os.environ.get("LOCAL_RANK", "0"))
+    rank, count, local = (int(os.environ.get(name, single)) for name, single in PLACE.items())
     device = choose_device(local, local_workers)
     if count == 1:
         yield Workers(rank, count, device)
         return
     if device.type == "cuda":
         torch.cuda.set_device(device)
-    dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=TIMEOUT)
     try:
-        yield Workers(rank, count, device, node, local == 0)
+        dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=TIMEOUT)
+        candidates = [False] * count
+        dist.all_gather_object(candidates, may_write)
+        if True not in candidates:
+            raise ValueError("no node is in the folder where the training was started, or shares it.")
+        yield Workers(rank, count, device, candidates.index(True))
     except RuntimeError as error:
         # NCCL and the store have a type of their own; gloo has only the file that its messages name.
         if not (isinstance(error, dist.DistError) or "gloo/transport" in str(error)):
@@ -144,7 +142,8 @@ def join_workers(local_workers: int) -> Iterator[Workers]:
             "same command again to resume from the last checkpoint. CONVS2S_DEBUG=1 shows where it noticed."
         ) from error
     finally:
-        dist.destroy_process_group()
+        if dist.is_initialized():
+            dist.destroy_process_group()
 
 
 def cpu_name() -> str:
@@ -154,11 +153,6 @@ def cpu_name() -> str:
     if "model name" not in facts:
         return platform.machine()
     return f"{facts['model name']} (family {facts.get('cpu family')}, model {facts.get('model')})"
-
-
-def is_writer() -> bool:
-    """Return whether this process will be the writer; works before it has joined the others."""
-    return os.environ.get("RANK", "0") == "0"
 
 
 def choose_device(local_rank: int, local_workers: int) -> torch.device:

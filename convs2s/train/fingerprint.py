@@ -1,13 +1,11 @@
 """Everything that a training depends on: it resumes only from a checkpoint with the same fingerprint."""
 
-import contextlib
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from convs2s.base.files import atomic_path
 from convs2s.config.model import ModelParams
 from convs2s.config.section import given
 from convs2s.config.train import TrainParams
@@ -24,7 +22,6 @@ def training_fingerprint(
     seed: int,
     encoded: Path,
     candidates: Path,
-    known: Path,
     workers: int,
     code: Mapping[str, str],
 ) -> dict[str, str]:
@@ -34,7 +31,6 @@ def training_fingerprint(
 
     Args:
         candidates: a file, read only with vocabulary selection.
-        known: file with the hashes of these files as `hash_files` has found them before.
         workers: processes on all machines.
         code: digests of the code by name.
     """
@@ -51,27 +47,13 @@ def training_fingerprint(
     prints = {name: json.dumps(value) for name, value in settings.items()}
     if start := given(train.start_from):  # its content counts, not its place
         prints["start_from"] = digest_of_file(start / DESCRIPTION)  # has those of all files
-    prints |= hash_files(files, known)
+    prints |= {str(path): digest_of_file(path) for path in files}
     return prints | {f"code of {name}": digest for name, digest in code.items()}
 
 
-def hash_files(paths: Iterable[Path], known: Path) -> dict[str, str]:
-    """Return the hash of each file; one whose size, time and inode are as before is not read again.
-
-    DVC decides by the same three whether a file has changed.
-    """
-    before: dict[str, list[Any]] = {}
-    found: dict[str, list[Any]] = {}
-    with contextlib.suppress(OSError, ValueError):  # missing, or empty after a power failure
-        before = json.loads(known.read_text())
-    for path in paths:
-        status = path.stat()
-        facts = [status.st_size, status.st_mtime_ns, status.st_ino]
-        found[str(path)] = before.get(str(path), [])
-        if found[str(path)][:3] != facts:
-            with path.open("rb") as stream:
-                found[str(path)] = [*facts, hashlib.file_digest(stream, "blake2b").hexdigest()]
-    if found != before:
-        with atomic_path(known) as temporary:
-            temporary.write_text(json.dumps(found))
-    return {name: values[3] for name, values in found.items()}
+def digest_of_library() -> str:
+    """Return one digest of this library's code."""
+    code = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.parent.rglob("*.py")):
+        code.update(path.read_bytes())
+    return code.hexdigest()[:12]

@@ -39,7 +39,7 @@ def follow(
     Raises:
         KeyboardInterrupt, SystemExit: after the update or epoch in which a signal to end came, once it is
             saved and copied; with several workers, after an update.
-        OSError: if a checkpoint cannot be saved, or another training has taken the place.
+        OSError: if a checkpoint cannot be saved.
     """
     state = training.state
     curves = Curves(folder.work / "curves", state.curve, state.epochs, events)
@@ -63,9 +63,7 @@ def follow(
             folder.save(training)
             saved = time.monotonic()
             if place:
-                place.copy(folder.list_needed(state, training.average))
-                if is_last(report, training):
-                    place.wait()
+                place.copy(folder.list_files(state.updates), wait=is_last(report, training))
             end_after(report, training)
 
 

@@ -1,152 +1,139 @@
-"""Start the processes of this machine that train together: torchrun, called from Python."""
+"""Start the processes that train together: torchrun, on this machine or on each that `run.launcher` names.
+
+The process of the stage calls `launch`. It holds the store in which the machines meet, so that torchrun ends
+them all when it is gone. `python -m convs2s.train.launch`, on each machine, is torchrun with short messages.
+"""
 
 import contextlib
 import os
+import shlex
 import signal
+import socket
+import subprocess
 import sys
-import threading
-from collections.abc import Iterator
+import time
+from datetime import timedelta
 from pathlib import Path
 
-from torch.distributed import TCPStore
+from torch.distributed import DistError, TCPStore
+from torch.distributed import run as torchrun
 from torch.distributed.elastic.multiprocessing import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
-from torch.distributed.elastic.rendezvous import (
-    RendezvousInfo,
-    RendezvousParameters,
-    rendezvous_handler_registry,
-)
-from torch.distributed.elastic.rendezvous.static_tcp_rendezvous import StaticTCPRendezvous
-from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+from torch.distributed.elastic.rendezvous import RendezvousError
 
+from convs2s.base.messages import report_errors
 from convs2s.base.processes import end_with_parent
+from convs2s.config.run import RunSection
+from convs2s.config.train import TrainParams
+from convs2s.train.follow import ENDING, defer_signals
 
 ROOT = Path(__file__).parent.parent.parent
 LAUNCHER = "CONVS2S_LAUNCHER"  # environment variable with the id of the process that started a worker
-STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1)
-MEETING = 50  # seconds in which the nodes of a training must find each other
-INTERRUPTED = [128 + number for number in STOPPING]  # exit status of a process that has saved and ended
+SIGNALS = (signal.SIGINT, signal.SIGQUIT, *ENDING)
+INTERRUPTED = [status for number in SIGNALS for status in (128 + number, -number)]
+MEETING = 60  # seconds in which all machines must come, from the first one on
+GRACE = 50.0  # seconds in which all save and end; torchrun kills its workers after 30
+POLL = 0.1
 
 
-class WorkerError(ChildProcessError):
-    """A worker has failed; `status` is its exit status, or minus the number of the signal that killed it."""
+def launch(module: str, arguments: list[str], params: TrainParams, run: RunSection) -> None:
+    """Run `python -m module arguments` in several processes and wait until all have ended.
 
-    def __init__(self, message: str, status: int) -> None:
-        super().__init__(message)
-        self.status = status
-
-
-class HeadRendezvous(StaticTCPRendezvous):
-    """Nodes with given ranks meet in a store that another process holds; otherwise, node 0 would hold it."""
-
-    def get_backend(self) -> str:
-        """Return the name under which this is registered."""
-        return "head"
-
-    def next_rendezvous(self) -> RendezvousInfo:
-        """Return the place of this node and where its workers meet the others."""
-        self._store = TCPStore(self.master_addr, self.master_port, is_master=False, timeout=self.timeout)
-        return super().next_rendezvous()
-
-
-def meet_at_head(params: RendezvousParameters) -> HeadRendezvous:
-    """Return the rendezvous of a node."""
-    host, port = params.endpoint.rsplit(":", 1)
-    return HeadRendezvous(host, int(port), params.config["rank"], params.max_nodes, params.run_id, MEETING)
-
-
-rendezvous_handler_registry.register("head", meet_at_head)
-
-
-def launch(
-    module: str,
-    arguments: list[str],
-    workers: int,
-    name: str,
-    node: int = 0,
-    nodes: int = 1,
-    head: str | None = None,
-) -> None:
-    """Run `python -m module arguments` in several processes and wait until all have exited.
-
-    Each process learns its place from torchrun's variables RANK, LOCAL_RANK and WORLD_SIZE. The processes are
-    new Python interpreters, not copies of this one, so the calling program needs no `__main__` guard.
+    Each process learns its place from torchrun's variables RANK, LOCAL_RANK and WORLD_SIZE. If one fails,
+    torchrun ends the others and starts all again, up to `run.restarts` times.
 
     Args:
-        workers: processes on this machine, which share its cores.
-        name: of the training.
-        node: rank of this machine; each machine makes this call.
-        head: host:port of the store in which the machines meet; None with one machine.
+        arguments: without characters that a shell reads, as a launcher may pass them through one.
+        params: has `workers` per machine and `nodes`.
 
     Raises:
-        WorkerError: if a process fails; the others are stopped first.
-        KeyboardInterrupt: if this process or another is interrupted, by Ctrl-C or one of STOPPING; all
-            processes are stopped first, in the same way, so that they can save.
+        OSError: if the launcher cannot be run, or no machine can reach this one at `run.rendezvous`.
+        ChildProcessError: if a process fails more often, or a machine is lost.
+        KeyboardInterrupt, SystemExit: after a signal to this process, or to another, once all have saved.
     """
-    config = LaunchConfig(
-        min_nodes=nodes,
-        max_nodes=nodes,
-        nproc_per_node=workers,
-        run_id=name,
-        rdzv_backend="head" if head else "c10d",
-        rdzv_endpoint=head or "localhost:0",
-        rdzv_configs={"rank": node} if head else {},
-        max_restarts=0,
-        signals_to_handle=",".join(number.name for number in STOPPING),
-    )
-    threads = max(1, len(os.sched_getaffinity(0)) // workers)
-    with restored_environment(), restored_signal_handlers():
-        os.environ.setdefault("OMP_NUM_THREADS", str(threads))
-        os.environ[LAUNCHER] = str(os.getpid())
-        os.environ["PYTHONPATH"] = own_code()
-        try:
-            elastic_launch(config, sys.executable)("-u", "-m", module, *arguments)
-        except ChildFailedError as error:
-            rank, failure = error.get_first_failure()
-            if failure.exitcode in INTERRUPTED:
-                raise KeyboardInterrupt from None
-            raise WorkerError(
-                f"Worker {rank} of {workers * nodes} failed with status {failure.exitcode}. Its own message "
-                "is above; fix the cause and run the same command again to resume from the last checkpoint.",
-                failure.exitcode,
-            ) from None
-        except SignalException:
-            raise KeyboardInterrupt from None
+    host, _, port = (run.rendezvous or (socket.gethostname() if run.launcher else "localhost")).partition(":")
+    try:
+        store = TCPStore(
+            host, int(port or 0), is_master=True, wait_for_workers=False, timeout=timedelta(seconds=MEETING)
+        )
+    except (DistError, ValueError) as error:
+        raise OSError(
+            f"run.rendezvous: {socket.gethostname()} cannot listen at {host}:{port or 'any port'}: "
+            f"{str(error).splitlines()[0]}. Expected a name of this machine that the other nodes know."
+        ) from error
+    command = [
+        *shlex.split(run.launcher or ""), sys.executable, "-m", "convs2s.train.launch",
+        f"--nnodes={params.nodes}", f"--nproc-per-node={params.workers}", f"--max-restarts={run.restarts}",
+        "--rdzv-backend=c10d", f"--rdzv-endpoint={host}:{store.port}",
+        f"--rdzv-conf=is_host=0,join_timeout={MEETING}",
+        f"--signals-to-handle={','.join(number.name for number in SIGNALS)}",
+        *([] if run.launcher else ["--local-addr=localhost"]), "-m", module, *arguments,
+    ]  # fmt: skip
+    threads = max(1, len(os.sched_getaffinity(0)) // params.workers)
+    code = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {"OMP_NUM_THREADS": str(threads)} | os.environ | {"PYTHONPATH": code}
+    try:
+        # In its own session, as many a launcher would kill all nodes on Ctrl-C.
+        process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True)
+    except OSError as error:
+        raise OSError(f"run.launcher: {run.launcher} cannot be started: {error}.") from error
+    signals: list[int] = []
+    try:
+        with defer_signals(signals):
+            while process.poll() is None and not signals:
+                time.sleep(POLL)
+    finally:
+        end(process)
+    if signals or process.returncode in INTERRUPTED:
+        number = (signals or [signal.SIGINT])[0]
+        raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
+    if process.returncode:
+        raise ChildProcessError(
+            f"The workers ended with status {process.returncode}; messages are above. Fix the cause and run "
+            "the same command again to resume from the last checkpoint."
+        )
 
 
-def own_code() -> str:
-    """Return PYTHONPATH for processes that are to import the same code as this one."""
-    return os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Make all workers save and end."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
+            if process.poll() is None:
+                os.killpg(process.pid, number)
+            process.wait(GRACE)
 
 
 def end_with_launcher() -> None:
-    """End this worker when the process that called `launch` has been killed.
+    """End this worker when the torchrun that has started it is killed.
 
-    torchrun gives each worker its own session, so a signal to the launcher's process group does not reach it.
+    It gives each worker its own session, so a signal to its process group does not reach them.
     """
     end_with_parent(int(os.environ[LAUNCHER]))
 
 
-@contextlib.contextmanager
-def restored_environment() -> Iterator[None]:
-    """Undo all changes to environment variables on exit."""
-    before = dict(os.environ)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
+def main() -> None:
+    """Run torchrun; a failure becomes one line."""
+    os.environ[LAUNCHER] = str(os.getpid())
+    # A store for each start: in a shared one, nodes find old addresses if they count restarts differently.
+    os.environ["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
+    with report_errors(
+        f"train on {socket.gethostname()}", "", "The training resumes from its last checkpoint."
+    ):
+        try:
+            torchrun.main()
+        except SignalException as error:
+            sys.exit(128 + error.sigval)
+        except ChildFailedError as error:
+            rank, failure = error.get_first_failure()
+            status = failure.exitcode
+            print(f"train: worker {rank} failed with status {status}.", file=sys.stderr, flush=True)
+            sys.exit(status if status > 0 else 128 - status)
+        except RendezvousError as error:
+            raise ConnectionError(
+                f"expected all train.nodes within {MEETING} s: {str(error) or 'some did not come'}. Does "
+                "run.launcher start this many, and can all of them reach run.rendezvous?"
+            ) from error
 
 
-@contextlib.contextmanager
-def restored_signal_handlers() -> Iterator[None]:
-    """On exit, undo the handlers that torchrun's agent installs; left behind, they would swallow Ctrl-C."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.getsignal(number) for number in STOPPING}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+if __name__ == "__main__":
+    main()

@@ -1,5 +1,6 @@
 """Train a model from Python: start the workers, build or resume the training, save, export."""
 
+import base64
 import contextlib
 import dataclasses
 import json
@@ -7,13 +8,14 @@ import os
 import shutil
 import socket
 import sys
+import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from convs2s.base.files import atomic_path, remove
+from convs2s.base.files import atomic_path
 from convs2s.base.messages import TRAINING_MEMORY, inflect, report_errors
 from convs2s.base.parallel import cores
 from convs2s.config.model import ModelParams
@@ -24,16 +26,15 @@ from convs2s.model.description import WEIGHTS, digest_of_file
 from convs2s.model.precision import Wanted, choose_precision
 from convs2s.model.storage import save_model
 from convs2s.train.checkpoint import Checkpoint, load_mean
-from convs2s.train.distributed import Workers, choose_device, is_writer, join_workers
-from convs2s.train.fingerprint import training_fingerprint
+from convs2s.train.distributed import Workers, choose_device, join_workers
+from convs2s.train.fingerprint import digest_of_library, training_fingerprint
 from convs2s.train.follow import defer_signals, end_after, follow
-from convs2s.train.head import train_on_nodes
 from convs2s.train.launch import end_with_launcher, launch
 from convs2s.train.loop import perplexity, train, validation_loss
 from convs2s.train.place import Place
 from convs2s.train.setup import build_training, check_compiler, keep_freed_memory
 from convs2s.train.training import Training
-from convs2s.train.work_folder import DIGESTS, WorkFolder, hold, own_folder
+from convs2s.train.work_folder import MARK, WorkFolder, hold
 from convs2s.watch.cost import Meter
 
 PATHS = ("encoded", "vocabulary", "candidates", "work", "out")
@@ -56,8 +57,8 @@ def train_model(
 ) -> None:
     """Train a model; if `work` has a checkpoint of this training, resume from it.
 
-    With several workers, this process starts them and waits, unless torchrun started it as a worker itself.
-    With a launcher, it starts them on all machines, which must have the inputs (`convs2s.train.head`).
+    With several workers or a launcher, torchrun starts them on all machines, which must have the inputs, and
+    this process waits, unless torchrun started it as a worker itself.
 
     Args:
         encoded: folder with train/ and valid/, as written by the stage encode.
@@ -85,15 +86,18 @@ def train_model(
         return
     if run.launcher is None:
         choose_device(0, train.workers)  # reject too many workers before starting any
-    with hold(work):
-        pass  # wait here rather than in a worker, where the other workers' wait would time out
+    mark = uuid.uuid4().hex
+    with hold(work):  # wait here rather than in a worker, where the other workers' wait would time out
+        (work / MARK).write_text(mark)
     sections = {"model": model.model_dump(), "train": train.model_dump(), "run": run.model_dump()}
-    arguments = {**sections, "seed": seed, "code": dict(code)}
+    arguments = {**sections, "seed": seed, "code": dict(code), "mark": mark}
     arguments |= {name: str(path) for name, path in zip(PATHS, paths, strict=True)}
-    if run.launcher is None:
-        launch("convs2s.train.run", [json.dumps(arguments)], train.workers, f"train-{seed}")
-    else:
-        train_on_nodes("convs2s.train.run", [json.dumps(arguments)], train, run, work, f"train-{seed}")
+    launch("convs2s.train.run", [encode(arguments)], train, run)
+
+
+def encode(arguments: Mapping[str, Any]) -> str:
+    """Return arguments as one word, which passes through any shell."""
+    return base64.urlsafe_b64encode(json.dumps(arguments).encode()).decode()
 
 
 def work_as_one(
@@ -108,37 +112,30 @@ def work_as_one(
     out: Path,
     *,
     code: Mapping[str, str],
+    may_write: bool = True,
 ) -> None:
-    """Train as the only worker, or as one of those started by torchrun; see `train_model`."""
+    """Train as the only worker or as one of several; see `train_model` and `join_workers`."""
     table = candidates / "candidates.npz"
-    # The writer holds the lock, so that it is held as long as anything may be written.
-    with (
-        hold(work) if is_writer() else contextlib.nullcontext(),
-        join_workers(params.workers) as workers,
-        contextlib.ExitStack() as stack,
-    ):
+    with join_workers(params.workers, may_write) as workers, contextlib.ExitStack() as stack:
+        if workers.writes:  # it holds the lock, so that it is held as long as anything may be written
+            stack.enter_context(hold(work))
         keep_freed_memory()
         warn_of_load(workers)
         if params.compile:
             check_compiler()
-        training = build_training(model_params, params, seed, encoded, vocabulary, table, work, workers)
-        with workers.in_turn():
-            known = own_folder(work, workers.node) / DIGESTS
-            prints = training_fingerprint(
-                model_params, params, seed, encoded, table, known, workers.count, code
-            )
+        training = build_training(model_params, params, seed, encoded, vocabulary, table, workers)
+        prints = training_fingerprint(model_params, params, seed, encoded, table, workers.count, code)
         folder = WorkFolder(work, prints)
         place = None
         if workers.writes and run.checkpoints:
-            place = stack.enter_context(contextlib.closing(Place(run.checkpoints, folder.own)))
+            place = Place(run.checkpoints, folder.own)
+            stack.enter_context(place.thread)
         begin(training, folder, place, params.precision)
         reports = train(training)
         if not workers.writes:
             with defer_signals(training.signals):
                 for report in reports:
                     end_after(report, training)
-            if workers.node and workers.is_first:
-                remove(own_folder(work, workers.node))
             return
         hardware = workers.hardware() | {"precision": training.state.precision}
         meter = Meter(folder.cost, hardware, training.state.updates)
@@ -173,25 +170,26 @@ def begin(training: Training, folder: WorkFolder, place: Place | None, wanted: W
         wanted: precision of products in params.yaml.
 
     Raises:
-        ValueError: if another worker has other data than the writer.
+        ValueError: if this worker has other data, code or version of PyTorch than the writer.
     """
     workers, optimizer = training.workers, training.optimizer
     if workers.writes:
-        folder.prepare()
-        if place and (said := place.fetch(folder.list_saved())):
-            print(said, file=sys.stderr)
+        if place and (copied := place.fetch(folder.list_saved())):
+            print(copied, file=sys.stderr)
         print(folder.resume(training), file=sys.stderr)
         print(describe_precision(training, wanted), file=sys.stderr)
     if workers.count == 1:
         return
-    training.state, prints = workers.from_writer((training.state, folder.prints))
-    if differing := sorted(name for name in prints if prints[name] != folder.prints.get(name)):
+    own = folder.prints | {"PyTorch": str(torch.__version__), "code of convs2s": digest_of_library()}
+    training.state, expected = workers.from_writer((training.state, own))
+    if differing := sorted(dict(own.items() ^ expected.items())):
         raise ValueError(
-            f"expected the inputs of the first node, found other ones on {socket.gethostname()} in "
-            f"{Path.cwd()}: {', '.join(differing)}."
+            f"expected what the node has in whose folder the training was started, found other versions on "
+            f"{socket.gethostname()} in {Path.cwd()}: {', '.join(differing)}."
         )
     optimizer.updates = training.state.updates
-    if optimizer.updates:  # DistributedDataParallel sends the weights
+    if optimizer.updates:
+        workers.copy_from_writer(p.data for p in training.model.parameters())
         workers.copy_from_writer(
             buffer.setdefault(p, torch.zeros_like(p))
             for buffer in optimizer.buffers.values()
@@ -248,16 +246,26 @@ def metrics(training: Training) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Train as one of several workers; the command line holds the arguments of `train_model` as JSON."""
+    """Train as one of several workers; the command line holds the arguments of `train_model`."""
     end_with_launcher()
-    arguments = json.loads(sys.argv[1])
+    arguments = json.loads(base64.urlsafe_b64decode(sys.argv[1]))
     model = ModelParams.model_validate(arguments["model"])
     params = TrainParams.model_validate(arguments["train"])
     run = RunSection.model_validate(arguments["run"])
     name = f"train, worker {os.environ['RANK']} on {socket.gethostname()}"
     with report_errors(name, TRAINING_MEMORY, "The training resumes from its last checkpoint."):
-        paths = (Path(arguments[name]) for name in PATHS)
-        work_as_one(model, params, run, arguments["seed"], *paths, code=arguments["code"])
+        paths = {name: Path(arguments[name]) for name in PATHS}
+        mark = paths["work"] / MARK
+        may_write = mark.is_file() and mark.read_text() == arguments["mark"]
+        work_as_one(
+            model,
+            params,
+            run,
+            arguments["seed"],
+            *paths.values(),
+            code=arguments["code"],
+            may_write=may_write,
+        )
     # Gloo's threads outlive destroy_process_group, because DDP's reducer keeps the group alive. A thread that
     # waits for the GIL while Python shuts down aborts the process. Everything is written: skip the shutdown.
     sys.stdout.flush()

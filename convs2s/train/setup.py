@@ -26,7 +26,6 @@ from convs2s.train.distributed import Workers
 from convs2s.train.loss import softmax_loss
 from convs2s.train.optimizer import Adam, Nesterov
 from convs2s.train.training import Pairs, State, Training
-from convs2s.train.work_folder import ORDERS, own_folder
 
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX = -1, -2, -4  # from glibc's malloc.h
 
@@ -38,7 +37,6 @@ def build_training(
     encoded: Path,
     vocabulary: Path,
     candidates: Path,
-    work: Path,
     workers: Workers,
 ) -> Training:
     """Build a training; its initial weights depend only on the seed, or are those of `params.start_from`.
@@ -47,7 +45,6 @@ def build_training(
         encoded: folder with train/ and valid/, as written by the stage encode.
         vocabulary: folder with source.tsv and target.tsv.
         candidates: file candidates.npz, read only with vocabulary selection.
-        work: folder for the order of a pass, written for several workers.
 
     Raises:
         ValueError: if there are no pairs, ids are damaged, or a sentence is longer than the position table.
@@ -83,7 +80,6 @@ def build_training(
         warmup=params.warmup_updates,
         validate_updates=params.validate_updates,
         average=params.average,
-        orders=own_folder(work, workers.node) / ORDERS,
         compiled=params.compile,
         state=State(choose_precision(params.precision, workers.device).precision),
         selection=load_selection(params, candidates, sizes[1]),

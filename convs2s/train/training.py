@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from convs2s.base.files import SIDES, remove
+from convs2s.base.files import SIDES
 from convs2s.ids.batching import Batch, Batching, Indices, Order, pad
 from convs2s.ids.encoded import EncodedCorpus
 from convs2s.ids.selection import VocabularySelection
@@ -161,7 +161,6 @@ class Training:
         warmup: updates in which the learning rate rises, before it falls with their inverse square root.
         validate_updates: updates between validations; None for a pass through the training data.
         average: epochs whose mean weights are the model.
-        orders: folder for the order of a pass, which the workers of this machine read.
         compiled: whether torch.compile compiles the model and its loss.
         smoothing: label smoothing; with vocabulary selection, over the selected entries.
         selection: selects the target vocabulary of each whole batch (§5.4), across its parts and workers,
@@ -183,7 +182,6 @@ class Training:
     warmup: int | None
     validate_updates: int | None
     average: int
-    orders: Path
     compiled: bool
     selection: VocabularySelection | None
     state: State = field(default_factory=State)
@@ -208,19 +206,9 @@ class Training:
         return updates == self.validate_updates if self.validate_updates else updates > 0 == self.state.batch
 
     def begin_pass(self) -> Order:
-        """Return the batches of the next pass; each machine's first worker writes them for the others."""
-        passes, workers = self.state.passes, self.workers
-        shared = self.orders / str(passes)
-        if workers.is_first:
-            remove(self.orders)
-            order = self.batching.order(
-                self.train.source.lengths, self.train.target.lengths, self.seed, passes
-            )
-            if workers.count == 1:
-                return order
-            order.write(shared)
-        workers.barrier()
-        return Order.open(shared)
+        """Return the batches of the next pass."""
+        lengths = self.train.source.lengths, self.train.target.lengths
+        return self.batching.order(*lengths, self.seed, self.state.passes)
 
     def load(self, batch: Batch) -> Loaded:
         """Load a batch of training pairs."""

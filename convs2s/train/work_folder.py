@@ -2,13 +2,11 @@
 
     WORK/lock                               held by the training that writes here
     WORK/progress.json, curves/             of the current run, for people and flows
-    WORK/nodes/RANK/                        of each machine, as they may share WORK:
-        digests.json                        of the encoded text, by size, time and inode
-        orders/                             of the current pass, with several workers
     WORK/costs/                             of finished trainings
     WORK/tensorboard/ID/                    event files, with run.tensorboard
     WORK/ID/checkpoint-UPDATES.safetensors  of the training whose fingerprint has this ID
     WORK/ID/cost.json                       its cost so far
+    WORK/mark                               of the current run, with several workers
     WORK/ended                              ID of the training that ended last, and where copies of it are
 
 Nothing is overwritten: different settings have a different ID, and each checkpoint is named after its number
@@ -27,7 +25,6 @@ import contextlib
 import hashlib
 import itertools
 import json
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,20 +36,18 @@ from convs2s.base.messages import inflect
 from convs2s.train.checkpoint import (
     Checkpoint,
     checkpoint_name,
+    list_updates,
     read_checkpoint,
-    read_prints,
     restore,
     save_checkpoint,
 )
-from convs2s.train.place import list_updates, remove_copies
+from convs2s.train.place import remove_copies
 from convs2s.train.training import State, Training
 
 PATTERN = checkpoint_name("*")
 ENDED = ".ended"  # suffix of a folder that is being removed
 LAST = "ended"
-ORDERS = "orders"
-DIGESTS = "digests.json"
-NODES = "nodes"
+MARK = "mark"  # which start of several workers is the current one: its writer is one that sees this file
 
 
 class WorkFolder:
@@ -72,16 +67,13 @@ class WorkFolder:
         """Return the numbers of updates for which there is a checkpoint, in ascending order."""
         return list_updates(path.name for path in self.own.glob(PATTERN))
 
-    def prepare(self) -> None:
-        """Remove partial files left by a killed run."""
-        for path in (*self.work.glob(f"*{ENDED}"), *self.work.glob(".*.part"), *self.own.glob(".*.part")):
-            discard(path)
-
     def resume(self, training: Training) -> str:
         """Resume from the newest usable checkpoint; return a message that describes what was done.
 
-        Unusable checkpoints stay where they are.
+        Unusable checkpoints stay where they are; partial files of a killed run are removed.
         """
+        for path in (*self.work.glob(f"*{ENDED}"), *self.work.glob(".*.part"), *self.own.glob(".*.part")):
+            discard(path)
         faults = []
         for updates in reversed(self.list_saved()):
             path = self.checkpoint(updates)
@@ -117,18 +109,11 @@ class WorkFolder:
         path = self.checkpoint(updates)
         checkpoint = read_checkpoint(path)
         if checkpoint.prints != self.prints or checkpoint.state.updates != updates:
-            raise ValueError(
-                f"{path} is a different checkpoint, renamed: expected one after {inflect(updates, 'update')}."
-            )
+            raise ValueError(f"{path} is another checkpoint, renamed.")
         return checkpoint
 
     def best(self, state: State, count: int) -> list[Checkpoint]:
-        """Return the checkpoints of the best epochs.
-
-        Raises:
-            OSError: if it is missing or cannot be read.
-            ValueError: if it is damaged.
-        """
+        """Return the checkpoints of the best epochs; errors as `read`."""
         return [self.read(updates) for updates in state.bests(count)[0]] if state.epochs else []
 
     def list_kept(self, training: Training) -> set[int]:
@@ -148,21 +133,13 @@ class WorkFolder:
             OSError: if the disk is full, for example; all earlier checkpoints then still exist.
         """
         kept = self.list_kept(training)
-        # Older checkpoints have already been flushed. By now most of this one is on disk, so this is quick.
-        for last in [n for n in self.list_saved() if n < training.state.updates][-1:]:
-            flush(self.checkpoint(last))
-        path = self.checkpoint(training.state.updates)
-        if path.is_dir():  # a damaged file system; a file cannot replace a folder
-            remove(path)
-        save_checkpoint(path, training, self.prints)
+        save_checkpoint(self.checkpoint(training.state.updates), training, self.prints)
         for updates in set(self.list_saved()) - kept:
             remove(self.checkpoint(updates))
 
-    def list_needed(self, state: State, average: int) -> list[Path]:
-        """Return the files needed to go on elsewhere from the current state, its checkpoint last."""
-        bests = {*itertools.chain.from_iterable(state.bests(average))} - {state.updates}
-        paths = [self.cost, *map(self.checkpoint, [*sorted(bests), state.updates])]
-        return [path for path in paths if path.is_file()]
+    def list_files(self, updates: int) -> list[Path]:
+        """Return the files with which to go on elsewhere; the checkpoint after `updates` is the last."""
+        return [self.cost, *(self.checkpoint(n) for n in self.list_saved() if n <= updates)]
 
     def mark_ended(self, copies: str) -> None:
         """Note for `remove_ended` that this training has ended, and the address of its copies, if any."""
@@ -176,22 +153,14 @@ class WorkFolder:
             return "Training starts."
         newest = max(paths, key=lambda path: path.stat().st_mtime)
         try:
-            found = read_prints(newest)
+            before = read_checkpoint(newest, only_prints=True).prints
         except (OSError, ValueError) as error:
-            return f"Training starts from scratch: the checkpoint {newest} cannot be read ({error})."
-        changed = [
-            name for name in self.prints.keys() | found.keys() if self.prints.get(name) != found.get(name)
-        ]
+            return f"Training starts from scratch: {error}"
+        changed = sorted(dict(before.items() ^ self.prints.items()))
         return (
             f"Training starts from scratch: these have changed since the checkpoint {newest} was written: "
-            f"{', '.join(sorted(changed))}. The checkpoint is kept: undo the change to resume from it, or "
-            "delete it."
+            f"{', '.join(changed)}. The checkpoint is kept: undo the change to resume from it, or delete it."
         )
-
-
-def own_folder(work: Path, node: int) -> Path:
-    """Return the folder of a machine by its rank."""
-    return work / NODES / str(node)
 
 
 @contextlib.contextmanager
@@ -220,11 +189,9 @@ def remove_ended(work: Path) -> None:
         remove_copies(copies)
     own = work / name
     ended = own.with_suffix(ENDED)
-    try:
+    with contextlib.suppress(OSError):  # harmless: the next run would resume at the end
         own.rename(ended)
-    except OSError as error:  # harmless: the next run would resume at the end
-        print(f"Warning: {own} cannot be removed ({error}).", file=sys.stderr)
-    for path in (ended, work / "curves", work / "progress.json", work / NODES, last):
+    for path in (ended, work / "curves", work / "progress.json", work / MARK, last):
         discard(path)
 
 
@@ -234,13 +201,3 @@ def discard(path: Path) -> None:
         remove(path)
     except OSError as error:
         print(f"Warning: {path} cannot be removed ({error}).", file=sys.stderr)
-
-
-def flush(path: Path) -> None:
-    """Wait until a file and its name are on disk, safe even from a power failure."""
-    for one in (path, path.parent):
-        descriptor = os.open(one, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

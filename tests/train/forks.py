@@ -10,6 +10,7 @@ from multiprocessing.context import ForkProcess
 
 import torch.distributed as dist
 
+from convs2s.config.train import TrainParams
 from convs2s.train.launch import LAUNCHER
 
 
@@ -39,7 +40,7 @@ def run(rank: int, count: int, port: int, work: Callable[[], object]) -> None:
     work()
 
 
-def launch_forks(module: str, arguments: list[str], workers: int, *_: object) -> None:
+def launch_forks(module: str, arguments: list[str], params: TrainParams, *_: object) -> None:
     """Replace `launch` on one machine: run `python -m module arguments` in each worker.
 
     This avoids runpy, which would leave a .pyc with shape checks under the name of a plain one, and processes
@@ -50,7 +51,7 @@ def launch_forks(module: str, arguments: list[str], workers: int, *_: object) ->
         sys.argv = [module, *arguments]
         importlib.import_module(module).main()
 
-    with forked(workers, work) as processes:
+    with forked(params.workers, work) as processes:
         for process in processes:
             process.join()
             assert process.exitcode == 0

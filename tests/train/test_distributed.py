@@ -38,6 +38,22 @@ def test_gradients_are_exchanged_in_the_precision_of_products(precision: Precisi
     assert torch.equal(gradient, gradient.bfloat16().float()) == (precision == "bfloat16")
 
 
+@pytest.mark.parametrize(("sees", "status"), [((False, True), 0), ((False, False), 2)])
+def test_the_first_that_sees_the_folder_writes(sees: tuple[bool, bool], status: int) -> None:
+    """Nodes may have folders of their own; what the writer sends reaches the others."""
+
+    def work() -> None:
+        rank = int(os.environ["RANK"])
+        with report_errors("worker", "", ""), join_workers(2, sees[rank]) as workers:
+            assert workers.writes == (rank == 1)
+            assert workers.from_writer(rank) == 1
+
+    with forked(2, work) as workers:
+        for worker in workers:
+            worker.join(60)
+            assert worker.exitcode == status
+
+
 @pytest.mark.parametrize(("device", "expected"), [("cpu", ("CPU core", 6)), ("cuda:1", ("GPU", 3))])
 def test_hardware_is_counted(device: str, expected: object, monkeypatch: pytest.MonkeyPatch) -> None:
     """There is one GPU per worker, or all its threads."""

@@ -1,9 +1,6 @@
-import hashlib
 import itertools
-import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -35,7 +32,7 @@ def prints(
     model: ModelParams = MODEL, train: TrainParams = TRAIN, code: Mapping[str, str] = NO_CODE
 ) -> dict[str, str]:
     paths = Path("encoded"), Path("candidates.npz")
-    return training_fingerprint(model, train, 3, *paths, Path("digests.json"), workers=4, code=code)
+    return training_fingerprint(model, train, 3, *paths, workers=4, code=code)
 
 
 @pytest.mark.usefixtures("_files")
@@ -46,29 +43,6 @@ def test_data_are_part_of_the_fingerprint() -> None:
     Path("encoded", "valid", "target.ids.npy").write_bytes(b"another")
     after = prints()
     assert {name for name in before if before[name] != after[name]} == {"encoded/valid/target.ids.npy"}
-
-
-@pytest.mark.usefixtures("_files")
-@pytest.mark.parametrize("change", ["time", "size", "file"])
-def test_files_are_read_once_until_they_change(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gigabytes need not be hashed at each start; a changed file differs in time, size or inode."""
-    before, path = prints(), Path("encoded", "train", "source.ids.npy")
-    read, hashing = list[str](), hashlib.file_digest
-
-    def note(stream: Any, name: Any) -> Any:
-        read.append(stream.name)
-        return hashing(stream, name)
-
-    monkeypatch.setattr(hashlib, "file_digest", note)
-    assert prints() == before
-    assert read == []
-    status, size = path.stat(), path.stat().st_size + (change == "size")
-    if change == "file":
-        path.rename("old")
-    path.write_bytes(b"x" * size)
-    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + (change == "time")))
-    assert {name for name, value in prints().items() if value != before[name]} == {str(path)}
-    assert read == [str(path)]
 
 
 @pytest.mark.usefixtures("_files")

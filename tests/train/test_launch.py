@@ -1,73 +1,135 @@
 """Processes are started with their rank and share of the cores; the caller's environment is restored."""
 
 import os
+import shutil
 import signal
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from torch.distributed.elastic.rendezvous import dynamic_rendezvous
 
-from convs2s.train import launch as module
 from convs2s.train.launch import launch
+from tests.train.tiny import ROOT, tiny_params
 
 PLACE = """
-import json, os, pathlib, sys
-folder, failing = pathlib.Path(sys.argv[1]), sys.argv[2]
+import os, pathlib, signal, sys, time
+folder, fault = pathlib.Path(sys.argv[1]), sys.argv[2]
 names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "OMP_NUM_THREADS")
 assert os.environ["CONVS2S_LAUNCHER"] == str(os.getppid())
 assert {"MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_USE_AGENT_STORE"} <= os.environ.keys()  # to meet
-(folder / os.environ["RANK"]).write_text(" ".join(os.environ[name] for name in names))
-if os.environ["RANK"] == failing:
+place = folder / f"{os.environ['RANK']}.{os.environ['TORCHELASTIC_RESTART_COUNT']}"
+place.write_text(" ".join(os.environ[name] for name in names))
+if fault == "fail" and os.environ["RANK"] == "1":
     sys.exit(3)
+if fault == "wait":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(place.write_text("saved") and 143))
+    time.sleep(60)
 """
+Begin = Callable[..., None]
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a module `place`, which records its rank and environment."""
+def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Begin:
+    """Launch a module `place`, which records its place in the folder `places`, on six cores."""
     (tmp_path / "place.py").write_text(PLACE)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    (tmp_path / "places").mkdir()
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(6)))
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    # For its events, torchrun looks through all modules, of which a process that runs tests has thousands.
-    monkeypatch.setattr(dynamic_rendezvous, "get_method_name", lambda depth=2: "unknown")
-    (tmp_path / "places").mkdir()
-    return tmp_path / "places"
+
+    def call(fault: str, **settings: Any) -> None:
+        params = tiny_params(tmp_path, **settings)
+        launch("place", ["places", fault], params.train, params.run)
+
+    return call
+
+
+def list_places() -> dict[str, str]:
+    return {path.name: path.read_text() for path in Path("places").iterdir()}
 
 
 @pytest.mark.parametrize(("chosen", "threads"), [(None, 2), ("5", 5)])
-def test_each_process_knows_its_place_and_the_caller_stays_as_it_was(
-    folder: Path, chosen: str | None, threads: int, monkeypatch: pytest.MonkeyPatch
+def test_each_process_knows_its_place(
+    begin: Begin, chosen: str | None, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each of three gets two threads of six cores unless the user decides; Ctrl-C works afterwards."""
+    """Each of three gets two threads of six cores unless the user decides."""
     if chosen:
         monkeypatch.setenv("OMP_NUM_THREADS", chosen)
-    environment, handler = dict(os.environ), signal.getsignal(signal.SIGINT)
-    launch("place", [str(folder), "none"], workers=3, name="three")
-    found = {path.name: path.read_text() for path in folder.iterdir()}
-    assert found == {str(rank): f"{rank} {rank} 3 {threads}" for rank in range(3)}
-    assert dict(os.environ) == environment
-    assert signal.getsignal(signal.SIGINT) is handler
+    begin("none", workers=3)
+    assert list_places() == {f"{rank}.0": f"{rank} {rank} 3 {threads}" for rank in range(3)}
 
 
-def test_a_failing_process_is_named(folder: Path) -> None:
-    """The message has its rank and exit status."""
-    handler = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(
-        ChildProcessError, match=r"Worker 1 of 2 failed with status 3\. Its own message is above"
-    ):
-        launch("place", [str(folder), "1"], workers=2, name="failing")
-    assert signal.getsignal(signal.SIGTERM) is handler
+def test_nodes_meet(begin: Begin) -> None:
+    """The launcher starts torchrun on each of two, here in a folder of its own each."""
+    for name in "ab":
+        Path(name, "places").mkdir(parents=True)
+        shutil.copy("place.py", name)
+    launcher = f"{sys.executable} {ROOT}/tests/train/launcher.py a b --"
+    begin("none", nodes=2, launcher=launcher, rendezvous="localhost")
+    places = [path.read_text() for path in Path().glob("[ab]/places/*")]
+    assert sorted(places) == ["0 0 2 6", "1 0 2 6"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
-def test_an_interrupted_launch_ends(number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A signal raises the usual KeyboardInterrupt, whatever torchrun's agent does with it."""
+@pytest.mark.parametrize("restarts", [0, 1])
+def test_a_failing_process_ends_all(begin: Begin, restarts: int, capfd: pytest.CaptureFixture[str]) -> None:
+    """After as many restarts of all as were asked for; one line names it and its exit status."""
+    with pytest.raises(ChildProcessError, match="The workers ended with status 3; messages are above"):
+        begin("fail", workers=2, restarts=restarts)
+    assert "train: worker 1 failed with status 3." in capfd.readouterr().err
+    assert sorted(list_places()) == sorted(f"{rank}.{n}" for rank in (0, 1) for n in range(restarts + 1))
 
-    def interrupted(*_: object) -> None:
-        raise module.SignalException("interrupted", sigval=number)
 
-    monkeypatch.setattr(module, "elastic_launch", lambda *_: interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        launch(sys.executable, [], workers=2, name="interrupted")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGUSR1])
+@pytest.mark.usefixtures("in_foreground")
+def test_a_signal_lets_all_save(number: signal.Signals, begin: Begin) -> None:
+    """Whatever it is, the workers get SIGTERM, and the caller's handlers are as before."""
+    handler = signal.getsignal(number)
+
+    def interrupt() -> None:
+        while len(list_places()) < 2:
+            threading.Event().wait(0.02)
+        threading.Event().wait(0.3)
+        os.kill(os.getpid(), number)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt if number == signal.SIGINT else SystemExit):
+        begin("wait", workers=2)
+    assert list_places() == {"0.0": "saved", "1.0": "saved"}
+    assert signal.getsignal(number) is handler
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        (
+            {"launcher": "no-such-command -n 2"},
+            OSError,
+            "run.launcher: no-such-command -n 2 cannot be started",
+        ),
+        ({"launcher": "false", "rendezvous": "localhost"}, ChildProcessError, "ended with status 1"),
+        (
+            {"launcher": "x", "rendezvous": "localhost:x"},
+            OSError,
+            "run.rendezvous: .* cannot listen at localhost:x",
+        ),
+        (
+            {"launcher": "x", "rendezvous": "192.0.2.1:9"},
+            OSError,
+            "run.rendezvous: .* cannot listen at 192.0.2.1:9",
+        ),
+    ],
+)
+def test_a_launcher_that_cannot_work_is_refused(
+    settings: dict[str, Any],
+    error: type[OSError],
+    message: str,
+    begin: Begin,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A wrong command, one that starts nothing, and addresses that are not this machine's."""
+    monkeypatch.setattr("convs2s.train.launch.MEETING", 1)
+    with pytest.raises(error, match=message):
+        begin("none", **settings)

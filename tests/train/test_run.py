@@ -14,7 +14,6 @@ from safetensors.torch import load_file
 from torch.testing import assert_close
 
 from convs2s.config.params import Params
-from convs2s.ids.batching import Batching, Order
 from convs2s.ids.encoded import EncodedCorpus
 from convs2s.model.description import digest_of_file
 from convs2s.train import run
@@ -130,17 +129,9 @@ def test_two_workers_of_half_the_batch_give_the_weights_of_one(
     """T13: gradients are summed over workers and divided by all their tokens, then clipped once.
 
     Half of the updates are clipped: if all were, their scale would be invisible.
-    The first worker orders a pass for both. By default they are forks; test_launch tests how torchrun
-    starts them.
+    By default the workers are forks; test_launch tests how torchrun starts them.
     """
     monkeypatch.setattr(run, "launch", start)
-    compute_order = Batching.order
-
-    def order(batching: Batching, source: Any, target: Any, seed: int, epoch: int) -> Order:
-        assert seed == 0 or os.environ.get("RANK", "0") == "0"  # each orders the few validation pairs
-        return compute_order(batching, source, target, seed, epoch)
-
-    monkeypatch.setattr(Batching, "order", order)
     results = {}
     for workers in (1, 2):
         folder = tmp_path / str(workers)

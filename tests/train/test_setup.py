@@ -57,7 +57,7 @@ def test_data_that_do_not_fit_are_named(
 
     def build(max_positions: int) -> None:
         model = params.model.model_copy(update={"max_positions": max_positions})
-        paths = tmp_path / "encoded", tmp_path / "vocabulary", tmp_path / "none.npz", tmp_path
+        paths = tmp_path / "encoded", tmp_path / "vocabulary", tmp_path / "none.npz"
         build_training(model, params.train, 1, *paths, ALONE)
 
     write_tiny(tmp_path)

@@ -42,7 +42,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 PARAMS = {"workers": 2, "batch_sentences": 4, "max_epochs": 3}
-KILLED, SILENT = r"Worker {rank} of 2 failed with status -9\.", r"Worker {other} of 2 failed with status 75\."
+KILLED, SILENT = "worker {rank} failed with status -9.", "worker {other} failed with status 75."
 
 
 @pytest.mark.parametrize("rank", [0, 1])
@@ -62,9 +62,10 @@ def test_the_training_ends_and_the_same_again_completes_it(
     monkeypatch.setattr(run, "launch", lambda _, *rest: launch("faulty", *rest))
     folder = tmp_path / "a"
     params = prepare(folder, **PARAMS)
-    with pytest.raises(ChildProcessError, match=message.format(rank=rank, other=1 - rank)):
+    with pytest.raises(ChildProcessError, match="The workers ended with status"):
         in_process(folder, params, monkeypatch)
     said = capfd.readouterr().err
+    assert message.format(rank=rank, other=1 - rank) in said
     assert "is suspended or cannot be reached" in said
     assert "Traceback" not in said
     assert not [one for one in psutil.Process().children(recursive=True) if "faulty" in one.cmdline()]

@@ -104,7 +104,7 @@ def tiny_training(
     """Build a training on the tiny corpus, with these changes to `train` and `run`, as one of the workers."""
     write_tiny(folder, pairs)
     params = tiny_params(folder, layers, **train)
-    paths = folder / "encoded", folder / "vocabulary", folder / "candidates" / "candidates.npz", folder
+    paths = folder / "encoded", folder / "vocabulary", folder / "candidates" / "candidates.npz"
     return build_training(params.model, params.train, 1, *paths, place)
 
 

@@ -21,7 +21,6 @@ from tests.train.work_folder.trainings import (
     INPUTS,
     OUT,
     TINY,
-    WORK,
     finish,
     interrupt,
     state_of,
@@ -57,7 +56,7 @@ def test_the_model_is_the_mean_of_the_best_epochs(monkeypatch: pytest.MonkeyPatc
     checkpoints = interrupt(monkeypatch, after=10, average=2)
     assert [updates_of(path) for path in checkpoints] == [10, 9, 8, 6, 4]
     settings = tiny_params(Path(), max_epochs=EPOCHS, average=2, **TINY)
-    training = build_training(settings.model, settings.train, 1, *INPUTS, WORK, ALONE)
+    training = build_training(settings.model, settings.train, 1, *INPUTS, ALONE)
     best, parts = [read_checkpoint(checkpoints[i]) for i in (2, 4)], []
     for checkpoint in best:
         load_weights(training.model, checkpoint, OUT)

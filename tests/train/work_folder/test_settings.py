@@ -133,7 +133,7 @@ def test_an_unreadable_checkpoint_of_other_settings_is_reported(
     (newest, *_) = interrupt(monkeypatch, after=4)
     newest.write_bytes(b"no checkpoint")
     finish(learning_rate=0.2, max_epochs=1)
-    assert f"Training starts from scratch: the checkpoint {newest} cannot be read" in capsys.readouterr().err
+    assert f"Training starts from scratch: {newest} is damaged" in capsys.readouterr().err
 
 
 def test_a_training_that_diverges_leaves_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
