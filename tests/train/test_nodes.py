@@ -1,7 +1,6 @@
 """Two nodes in two folders of this machine: whatever is killed, all ends as if it had not been."""
 
 import contextlib
-import getpass
 import os
 import random
 import re
@@ -21,7 +20,6 @@ import pytest
 from convs2s.config.params import Params
 from convs2s.train import run
 from tests.train.forks import launch_forks
-from tests.train.slurm import slurm
 from tests.train.test_run import in_process, prepare
 from tests.train.test_worker_faults import check_equal
 from tests.train.tiny import ROOT, tiny_params, write_tiny
@@ -191,28 +189,4 @@ def test_a_signal_saves_and_ends_all(number: signal.Signals, start: Start, tmp_p
     assert not any(map(psutil.pid_exists, pids(tmp_path)))
     assert newest(tmp_path) % 19
     assert start(tmp_path).wait(120) == 0
-    check_equal(tmp_path / "a", undisturbed(tmp_path / "whole", max_epochs=40))
-
-
-@pytest.mark.slow
-def test_slurm_starts_two_nodes_and_ends_them(start: Start, tmp_path: Path) -> None:
-    """A node is killed, and srun ends all; Slurm sends a signal, as before the end of a job."""
-    srun = "srun --nodes=2 --ntasks-per-node=1 --label --kill-on-bad-exit"
-    srun += " sh -c 'cd ../$SLURMD_NODENAME && exec \"$@\"' sh"
-    prepare_two(tmp_path, launcher=srun, max_epochs=40)
-    with slurm(tmp_path / "slurm"):
-        training = start(tmp_path)
-        soon(lambda: newest(tmp_path) >= 100)
-        for process in psutil.process_iter():
-            with contextlib.suppress(psutil.Error):
-                if "convs2s.train.launch" in process.cmdline() and process.cwd() == str(tmp_path / "b"):
-                    process.kill()
-        assert training.wait(60) == 2
-        training = start(tmp_path)
-        soon(lambda: newest(tmp_path) >= 300)
-        subprocess.run(["scancel", "--signal=USR1", f"--user={getpass.getuser()}"], check=True)
-        assert training.wait(60) == 130
-        assert start(tmp_path).wait(120) == 0
-    said = (tmp_path / "log").read_text()
-    assert said.count("Training continues from work/") == 2
     check_equal(tmp_path / "a", undisturbed(tmp_path / "whole", max_epochs=40))
