@@ -158,7 +158,9 @@ def read(sources: Sequence[Path], targets: Sequence[Path]) -> tuple[list[tuple[s
     """
     with TemporaryDirectory() as folder:
         split = Path(folder, "test")
-        write_split([file_part([*files], None) for files in zip(sources, targets, strict=True)], split)
+        write_split(
+            [file_part([*files], None, ("en", "de")) for files in zip(sources, targets, strict=True)], split
+        )
         return list(read_folder(split)), identify(split)
 
 

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from convs2s.base.messages import report_errors, visible
+from convs2s.base.messages import replace_closed_streams, report_errors, visible
 from convs2s.commands import folders, import_fairseq, serve, translate
 
 # Each adds the parser of a command, whose run(options) does the slow imports.
@@ -17,6 +17,7 @@ COMMANDS = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status: 0, 2 on error, 130 if interrupted, 141 on a broken pipe."""
+    replace_closed_streams()
     command = parser()
     if not (sys.argv[1:] if arguments is None else arguments):
         command.print_help(sys.stderr)

@@ -62,11 +62,11 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({TRAIN: []}, r"download\.train\.sources: expected at least 1 item\(s\), found \[\]"),
     (
         {TRAIN: [FILES | {"tsv": "c"}]},
-        r"train\.sources\.0: expected either .* found source, target, tsv",
+        r"train\.sources\.0: expected `source` and .* found source, target, tsv",
     ),
     (
         {TRAIN: [FILES | {"source": None}]},
-        r"train\.sources\.0: expected either .*, found target",
+        r"train\.sources\.0: expected `source` and .*, found target",
     ),
     (
         {TRAIN: [FILES | {"target": FILES["source"]}]},

@@ -12,51 +12,78 @@ import lzma
 import os
 import re
 import shutil
+import stat
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from backports import zstd
 
 from convs2s.base.messages import conversion, inflect
 
-DECOMPRESSORS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": zstd.open}
+# By the bytes that a file begins with, as names may say otherwise.
+DECOMPRESSORS: dict[bytes, Any] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\0": lzma.open,
+    b"\x28\xb5\x2f\xfd": zstd.open,
+    b"\x5d\0\0": lzma.open,
+}
 SIDES = ("source", "target")
 BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zstd.ZstdError)
 
 
-def read_lines(path: Path) -> Iterator[str]:
-    r"""Yield the lines of a text file without line ends; only \n and \r\n end a line.
+def open_text(path: Path) -> IO[bytes]:
+    """Open a text file to read its bytes, uncompressed if they are .gz, .bz2, .xz or .zst; pipes as they are.
 
     Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if the file is not UTF-8 or its compressed data is damaged; the message has the line
-            number.
+        FileNotFoundError: if there is no such file, or it is a folder.
     """
-    if not path.is_file():
+    if not path.exists() or path.is_dir():
+        fault = "is a folder" if path.is_dir() else "does not exist"
         raise FileNotFoundError(
-            f"{path} does not exist or is not a file. Expected a text file, plain or .gz/.bz2/.xz/.zst: "
-            "check the path in params.yaml, or run the stage that makes it."
+            f"{path} {fault}. Expected a text file, plain or .gz/.bz2/.xz/.zst: check the name, in "
+            "params.yaml or in the command, or run the stage that makes it."
         )
-    opener: Any = DECOMPRESSORS.get(path.suffix, open)
-    number = 0
-    with opener(path, "rb") as stream:
-        try:
-            for raw in stream:
-                number += 1
-                yield raw.decode("utf-8").removesuffix("\n").removesuffix("\r")
-        except UnicodeDecodeError as error:
-            byte = error.object[error.start]
-            raise ValueError(
-                f"{path}, line {number}: byte {error.start} is {byte:#04x}, which is not UTF-8. Convert the "
-                f"file first, for example: {conversion(error.object if number == 1 else b'')}."
-            ) from error
-        except BROKEN as error:
-            raise ValueError(
-                f"{path} cannot be read past line {number}: {error}. Expected an undamaged {path.suffix} "
-                "file: is the download incomplete? Fetch it again."
-            ) from error
+    opener: Any = open
+    if path.is_file():
+        with path.open("rb") as stream:
+            start = stream.read(8)
+        opener = next((DECOMPRESSORS[magic] for magic in DECOMPRESSORS if start.startswith(magic)), open)
+    opened: IO[bytes] = opener(path, "rb")
+    return opened
+
+
+def decode_lines(raw_lines: Iterable[bytes], name: object, first: int = 1) -> Iterator[str]:
+    r"""Yield lines without line ends, \n or \r\n, and without the byte order mark of Windows editors.
+
+    Raises:
+        ValueError: if a line, with its number from `first` on, is not UTF-8 or compressed data is damaged.
+    """
+    number, start = first - 1, b""
+    try:
+        for raw in raw_lines:
+            number += 1
+            start = start or raw
+            yield raw.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError as error:
+        byte = error.object[error.start]
+        raise ValueError(
+            f"{name}, line {number}: byte {error.start} is {byte:#04x}, which is not UTF-8. Convert it "
+            f"first, for example: {conversion(start)}."
+        ) from error
+    except BROKEN as error:
+        raise ValueError(
+            f"{name} cannot be read past line {number}: {error}. Expected an undamaged file: is the download "
+            "incomplete? Fetch it again."
+        ) from error
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a text file; errors as `open_text` and `decode_lines`."""
+    with open_text(path) as stream:
+        yield from decode_lines(stream, path)
 
 
 def read_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
@@ -86,8 +113,13 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
     Whatever is at `path` stays until the new version is complete, so a crash or a full disk leaves the old
     state. A folder can replace a folder, but a file cannot. What killed processes have left of the same
-    output is removed.
+    output is removed. Links are followed, and a file keeps its mode. What is not a file or folder of this
+    user's is yielded itself: a pipe, a device, a file in a folder where we must not write.
     """
+    if path.exists() and not is_replaceable(path):
+        yield path
+        return
+    path = Path(os.path.realpath(path)) if path.is_symlink() else path
     temporary = name_temporary(path)
     try:
         yield temporary
@@ -96,6 +128,8 @@ def atomic_path(path: Path) -> Iterator[Path]:
             temporary.replace(path)
             remove(old)
         else:
+            if path.is_file():
+                temporary.chmod(stat.S_IMODE(path.stat().st_mode))
             temporary.replace(path)
     except BaseException as error:
         remove(temporary)
@@ -104,6 +138,12 @@ def atomic_path(path: Path) -> Iterator[Path]:
             reason = f"{error.strerror or error}. Nothing was left half-written"
             raise OSError(error.errno, reason, str(path)) from error
         raise
+
+
+def is_replaceable(path: Path) -> bool:
+    """Return whether there is a folder, or a file of this user's in a folder that this user can write."""
+    is_own_file = path.is_file() and path.stat().st_uid == os.geteuid()
+    return path.is_dir() or (is_own_file and os.access(Path(os.path.realpath(path)).parent, os.W_OK))
 
 
 @contextlib.contextmanager

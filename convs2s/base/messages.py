@@ -6,6 +6,8 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
 
 DEBUG = "CONVS2S_DEBUG"
 """Environment variable: with any value except 0, errors and interrupts show their traceback."""
@@ -18,11 +20,45 @@ EXPECTED = (OSError, ValueError, FloatingPointError)
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory")
 """What PyTorch's error says if a GPU or the machine has run out of memory."""
 
+CONVERSIONS = {
+    codecs.BOM_UTF32_LE: "iconv -f utf-32 -t utf-8",
+    codecs.BOM_UTF16_LE: "iconv -f utf-16 -t utf-8",
+    codecs.BOM_UTF16_BE: "iconv -f utf-16 -t utf-8",
+    b"\x1f\x8b": "zcat (it is gzip)",
+    b"BZh": "bzcat (it is bzip2)",
+    b"\xfd7zXZ": "xzcat (it is xz)",
+    b"\x28\xb5\x2f\xfd": "zstdcat (it is zstd)",
+    b"\x1f\x9d": "zcat (it is compress's .Z)",
+    b"\x04\x22\x4d\x18": "lz4cat (it is lz4)",
+    b"LZIP": "lzip -dc (it is lzip)",
+    b"PK\x03\x04": "unzip -p (it is a zip archive, or a document)",
+    b"7z\xbc\xaf": "7z x (it is a 7z archive)",
+    b"Rar!": "unrar x (it is a rar archive)",
+    b"%PDF": "pdftotext (it is a PDF)",
+}
+"""Commands that make text in UTF-8 of a file, by the bytes that it begins with."""
+
 
 def reader_is_gone() -> int:
     """Keep Python from complaining at exit that standard output is closed; return the exit status."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 141
+
+
+def replace_closed_streams() -> None:
+    """Take a closed standard stream's number, so that no file gets it; drop what goes to standard error."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  # as long as the process
+
+
+def is_terminal(stream: IO[str] | None) -> bool:
+    """Return whether a standard stream, None if it is closed, is a terminal."""
+    return stream is not None and stream.isatty()
 
 
 @contextlib.contextmanager
@@ -36,6 +72,7 @@ def report_errors(program: str, memory_advice: str, interrupted: str) -> Iterato
         memory_advice: what to do if memory runs out; a sentence.
         interrupted: what to say after Ctrl-C; a sentence.
     """
+    replace_closed_streams()
     debugging = os.environ.get(DEBUG, "0") not in ("", "0")
     try:
         yield
@@ -71,9 +108,9 @@ def visible(text: str) -> str:
 
 def conversion(start: bytes) -> str:
     """Return a command that converts text that starts with these bytes to UTF-8."""
-    # Only UTF-16 can be recognized, by its byte order mark; Latin-1 is the most likely of the others.
-    is_utf16 = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    return f"iconv -f {'utf-16' if is_utf16 else 'latin1'} -t utf-8"
+    # Latin-1 is the most likely of those that cannot be recognized.
+    latin = "iconv -f latin1 -t utf-8"
+    return next((command for sign, command in CONVERSIONS.items() if start.startswith(sign)), latin)
 
 
 def inflect(number: int, noun: str, plural: str | None = None) -> str:

@@ -1,6 +1,8 @@
 """`convs2s translate`: lines of text -> lines of text, with a model folder."""
 
 import argparse
+import contextlib
+import io
 import itertools
 import sys
 from collections.abc import Iterator
@@ -10,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from convs2s.base.messages import visible
+from convs2s.base.files import decode_lines
+from convs2s.base.messages import is_terminal, visible
 from convs2s.commands.shared import add_command, add_processor, check_positive, pause_garbage_collection
-from convs2s.commands.translate_files import chunks, count_lines, decode_lines, open_output, open_text
+from convs2s.commands.translate_files import STANDARD, chunks, count_lines, open_input, open_output
 
 if TYPE_CHECKING:
     from convs2s.decode.sampling import Sampling
@@ -104,16 +107,18 @@ def run(options: argparse.Namespace) -> None:
     sampling, translator = make_sampling(options), load_translator(options)
     if (precision := translator.words.precision).is_slow:
         print(f"convs2s: {precision}", file=sys.stderr)
-    if options.input is None and sys.stdin.isatty() and translator.facts is not None:
+    if options.input in STANDARD and is_terminal(sys.stdin) and translator.facts is not None:
         print(visible(f"{translator.facts.name}: {translator.facts.summary()}"), file=sys.stderr)
     option, second_path = ("--score", options.score) if options.score else ("--prefix", options.prefix)
+    nothing = contextlib.nullcontext(io.BytesIO())
     with (
-        open_text("--input", options.input) as source,
-        open_text(option, second_path) as second,
+        open_input("--input", options.input) as source,
+        open_input(option, second_path) if second_path else nothing as second,
         open_output("--output", options.output) as out,
-        open_output("--alignment", options.alignment) as links,
+        open_output("--alignment", options.alignment) if options.alignment else nothing as links,
     ):
-        name, second_name = str(options.input or "standard input"), f"{option} {second_path}"
+        name = "standard input" if options.input in STANDARD else str(options.input)
+        second_name = f"{option} {second_path}"
         count = count_lines(source, name)
         if second_path and (second_count := count_lines(second, second_name)) != count:
             raise ValueError(
@@ -122,7 +127,8 @@ def run(options: argparse.Namespace) -> None:
                 "line i of one belongs to line i of the other."
             )
         second_lines = decode_lines(second, second_name)
-        shows_bar = sys.stderr.isatty() and count is not None and (options.output or not sys.stdout.isatty())
+        is_shown = options.output in STANDARD and is_terminal(sys.stdout)
+        shows_bar = sys.stderr.isatty() and count is not None and not is_shown
         # Long sentences come first in each chunk, so recent speed misleads; smoothing=0 shows the average.
         with tqdm(
             total=count, desc="translate", unit=" sentences", smoothing=0, disable=not shows_bar
@@ -155,6 +161,11 @@ def check(options: argparse.Namespace) -> None:
         )
     if options.score and (options.prefix or options.alignment or options.sample):
         raise ValueError("--score does not translate. Leave out --prefix, --alignment and --sample.")
+    for first, second in (("input", "score"), ("input", "prefix"), ("output", "alignment")):
+        if getattr(options, first) in STANDARD and getattr(options, second) == Path("-"):
+            raise ValueError(
+                f"--{first} and --{second} cannot both be a standard stream. Name a file for one."
+            )
     for model in options.model:
         if not (model.is_dir() or str(model).startswith("hf:")):  # a model on the Hub
             raise FileNotFoundError(

@@ -7,17 +7,19 @@ import os
 import select
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from convs2s.base.files import atomic_path
-from convs2s.base.messages import conversion
+from convs2s.base.files import atomic_path, decode_lines, open_text
+from convs2s.base.messages import is_terminal
 
 QUIET_SECONDS = 0.005
 """If nothing further arrives for this long, the lines that have arrived are translated."""
 PIPE_BYTES = 1 << 16
+STANDARD = None, Path("-")
+"""Paths that mean standard input or output."""
 
 
 def chunks(stream: IO[bytes], name: str, most: int) -> Iterator[list[str]]:
@@ -31,7 +33,7 @@ def chunks(stream: IO[bytes], name: str, most: int) -> Iterator[list[str]]:
     Raises:
         ValueError: if a line is not UTF-8.
     """
-    if sys.stdin.isatty() and stream is sys.stdin.buffer:
+    if is_terminal(sys.stdin) and stream is sys.stdin.buffer:
         yield from ([line] for line in read_typed_lines())
     elif is_file(stream):
         lines = decode_lines(stream, name)
@@ -65,7 +67,7 @@ def read_typed_lines() -> Iterator[str]:
     with contextlib.suppress(EOFError):
         while True:
             # The prompt must not become part of the output.
-            with contextlib.redirect_stdout(sys.stdout if sys.stdout.isatty() else sys.stderr):
+            with contextlib.redirect_stdout(sys.stdout if is_terminal(sys.stdout) else sys.stderr):
                 line = input("> ")
             yield line
     print(file=sys.stderr)  # so that the shell's prompt starts on a new line
@@ -93,41 +95,24 @@ def count_lines(stream: IO[bytes], name: str) -> int | None:
     return count
 
 
-def decode_lines(raw_lines: Iterable[bytes], name: str, first: int = 1) -> Iterator[str]:
-    r"""Yield lines without the line end, \n or \r\n, and without the byte order mark of Windows editors.
-
-    Raises:
-        ValueError: if a line is not UTF-8, with its number, counted from `first`.
-    """
-    for number, raw in enumerate(raw_lines, start=first):
-        try:
-            yield raw.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\n").removesuffix("\r")
-        except UnicodeDecodeError as error:
-            raise ValueError(
-                f"{name}, line {number}: byte {error.start} is {raw[error.start]:#04x}, which is not UTF-8. "
-                f"Convert the text first, for example: {conversion(raw if number == 1 else b'')}."
-            ) from error
-
-
 @contextmanager
-def open_text(option: str, path: Path | None) -> Iterator[IO[bytes]]:
-    """Open a file, or take standard input; refuse a folder and a name without a file."""
-    if path is None:
+def open_input(option: str, path: Path | None) -> Iterator[IO[bytes]]:
+    """Open a text file, plain or compressed, or take standard input, which is also "-"."""
+    if path is None or path in STANDARD:
+        if sys.stdin is None:
+            raise OSError(f"standard input is closed. Expected text there, or {option} FILE.")
         yield sys.stdin.buffer
         return
-    if not path.exists() or path.is_dir():
-        fault = "is a folder" if path.is_dir() else "does not exist"
-        raise FileNotFoundError(
-            f"{option} {path} {fault}. Expected UTF-8 text, one sentence per line: check the name."
-        )
-    with path.open("rb") as stream:
+    with contextlib.closing(open_text(path)) as stream:
         yield stream
 
 
 @contextmanager
 def open_output(option: str, path: Path | None) -> Iterator[IO[bytes]]:
-    """Open a file that appears only once complete, or take standard output; refuse a folder."""
-    if path is None:
+    """Open a file that appears only once complete, or take standard output, which is also "-"."""
+    if path is None or path in STANDARD:
+        if sys.stdout is None:
+            raise OSError(f"standard output is closed. Expected one, or {option} FILE.")
         yield sys.stdout.buffer
         return
     if path.is_dir():

@@ -28,7 +28,7 @@ def refuse_password(url: str) -> str:
 
 
 class PairFiles(Section):
-    """Where the two sides are: two files, or two columns of one TSV (numbered from 0).
+    """Where the two sides are: two files, two columns of one TSV (numbered from 0), or a translation memory.
 
     Files are text, one sentence per line, except for the segmented test sets of WMT and IWSLT (.sgm, .xml)
     and the tagged talks of WIT3 (train.tags.*).
@@ -43,12 +43,16 @@ class PairFiles(Section):
     columns: Annotated[tuple[Count, Count], Field(strict=False)] | None = None
     """Columns of source and target in the TSV."""
 
+    memory: str | None = None
+    """Translation memory, .tmx or .xliff, instead of `source` and `target`."""
+
     @model_validator(mode="after")
     def _one_form(self) -> Self:
-        keys = [key for key in ("source", "target", "tsv", "columns") if getattr(self, key) is not None]
-        if keys not in (["source", "target"], ["tsv", "columns"]):
+        names = "source", "target", "tsv", "columns", "memory"
+        keys = [key for key in names if getattr(self, key) is not None]
+        if keys not in (["source", "target"], ["tsv", "columns"], ["memory"]):
             raise ValueError(
-                "expected either `source` and `target`, or `tsv` and `columns`, found "
+                "expected `source` and `target`, or `tsv` and `columns`, or `memory`, found "
                 + (", ".join(keys) or "none of them")
             )
         if self.source is not None and self.source == self.target:

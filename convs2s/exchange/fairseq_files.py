@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from convs2s.base.files import read_lines
+from convs2s.exchange.fairseq_weights import unwrap_names
 
 
 class Meter:
@@ -60,7 +61,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
             f"{path} has no tensors under the key `model`; expected a checkpoint saved by fairseq, such as "
             "checkpoint_best.pt."
         )
-    return Checkpoint(path, read_arguments(path, content), tensors)
+    return Checkpoint(path, read_arguments(path, content), unwrap_names(tensors))
 
 
 def load(path: Path) -> Any:

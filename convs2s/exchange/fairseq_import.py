@@ -85,8 +85,7 @@ def import_fairseq(
 
     Raises:
         OSError: if a file cannot be read, or `out` exists.
-        ValueError: if a file or a value is invalid, or the files do not fit each other; each difference in
-            shape is a note of the error.
+        ValueError: if a file or a value is invalid, or the files do not fit each other.
     """
     if out.exists():
         raise FileExistsError(f"{out} already exists; expected a new folder. Delete it, or name another.")
@@ -133,14 +132,14 @@ def build_model(checkpoint: Checkpoint, description: Fconv) -> Seq2Seq:
     differences = compare_shapes(checkpoint.tensors, description)
     if differences:
         sizes = " and ".join(f"{size:,}" for size in description.sizes)
-        error = ValueError(
-            f"{checkpoint.path}: {inflect(len(differences), 'tensor')}, listed below, do not fit the "
-            f"checkpoint's arguments and the dictionaries of {sizes} entries (4 special ones included). "
-            "Expected the dictionaries that it was trained with, source first, and a plain fconv model."
-        )
-        for difference in differences:
-            error.add_note(f"  {difference}")
-        raise error
+        only_entries = all("embed_tokens" in line or "decoder.fc3" in line for line in differences)
+        raise ValueError(
+            f"{checkpoint.path}: {inflect(len(differences), 'tensor')} of another name or shape, first "
+            f"{differences[0]}. Expected "
+            + (f"the dictionaries that it was trained with, source first; these have {sizes} entries (4 "
+               "special ones included)." if only_entries else "a plain fconv model with the arguments that "
+               "it was trained with.")
+        )  # fmt: skip
     model = build_unfilled(description.params, *description.sizes, padding_id=PAD)
     model.load_state_dict(convert_weights(checkpoint.tensors, description), assign=True)
     return model.eval().requires_grad_(False)

@@ -14,7 +14,13 @@ from convs2s.config.model import ModelParams
 SPECIALS = 4
 # A lower version, or none, is from 2017, when decoder convolutions were normalized per kernel position.
 PER_CHANNEL_VERSION = 2
-IGNORED = {"decoder.version", "encoder.version"}
+# Buffers of fairseq that hold no weights: versions, products of weight norm, and positions' device.
+IGNORED = re.compile(r".*(\.version|\._linearized_weight|\._float_tensor)")
+RENAMED = {
+    ".parametrizations.weight.original0": ".weight_g",
+    ".parametrizations.weight.original1": ".weight_v",
+}
+"""PyTorch's names of weight norm since 2.0."""
 
 Shape = tuple[int, ...]
 
@@ -73,6 +79,16 @@ def has_old_norm(tensors: Mapping[str, Tensor]) -> bool:
     return any(tensors[name].shape[-1:] == (1,) for name in names)
 
 
+def unwrap_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return tensors by fairseq's names, without what wrappers put before them (module., _orig_mod.)."""
+    renamed = dict[str, Tensor]()
+    for name, tensor in tensors.items():
+        plain = re.sub(r"^.*?(?=(?:encoder|decoder)\.)", "", name)
+        norm = next((theirs for theirs in RENAMED if plain.endswith(theirs)), "")
+        renamed[plain.removesuffix(norm) + RENAMED.get(norm, "")] = tensor
+    return renamed
+
+
 def order_ids(size: int) -> Tensor:
     """Return fairseq's ids in our order, for a dictionary of this size."""
     return torch.tensor([1, 2, 3, *range(SPECIALS, size), 0])
@@ -125,11 +141,11 @@ def expected_shapes(model: Fconv) -> dict[str, Shape]:
 def compare_shapes(tensors: Mapping[str, Tensor], model: Fconv) -> list[str]:
     """Return a line for every tensor that is missing, unknown or of another shape; empty if all fit."""
     expected = expected_shapes(model)
-    found = {name: tuple(tensor.shape) for name, tensor in tensors.items() if name not in IGNORED}
+    shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items() if not IGNORED.fullmatch(name)}
     return [
-        f"{name}: expected {expected.get(name, 'nothing')}, found {found.get(name, 'nothing')}"
-        for name in sorted(expected.keys() | found.keys())
-        if found.get(name) != expected.get(name)
+        f"{name}: expected {expected.get(name, 'nothing')}, found {shapes.get(name, 'nothing')}"
+        for name in sorted(expected.keys() | shapes.keys())
+        if shapes.get(name) != expected.get(name)
     ]
 
 

@@ -1,5 +1,6 @@
 """Alignment candidates for a model folder, from any parallel text, as in the stage candidates (§5.4)."""
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,7 +29,8 @@ def write_candidates_of_text(model: Path, source: Path, target: Path, out: Path)
         ValueError: if a file is damaged, or the files differ in their number of lines.
     """
     sizes = [len(read_vocabulary(model / f"{side}.tsv")) for side in SIDES]
-    with temporary_folder(out.parent) as work:
+    is_file = out.is_file() or not out.exists()  # else perhaps /dev/fd/63
+    with temporary_folder(out.parent if is_file else Path(tempfile.gettempdir())) as work:
         folder = Path(work) / "encoded"
         write_encoded(folder, encode_pairs(read_words(model, source, target), model), (sizes[0], sizes[1]))
         sides = [EncodedCorpus.open(folder, side) for side in SIDES]

@@ -37,8 +37,8 @@ def open_part(source: Source, languages: Languages, local: Path, downloads: Path
     """Open a source in params.yaml, fetching it if necessary."""
     match source:
         case FilesSource():
-            return file_part([local / name for name in list_names(source)], source.columns)
+            return file_part([local / name for name in list_names(source)], source.columns, languages)
         case UrlSource():
-            return remote_part(source, local, downloads)
+            return remote_part(source, languages, local, downloads)
         case SacrebleuSource():
             return sacrebleu_part(source.name, languages, downloads / "sacrebleu")

@@ -102,15 +102,15 @@ def test_repeated_model_options_add_up() -> None:
         (["--n-best", "3"], "expected n_best of at most beam_size, 2, found 3"),
         (["--device", "cuda:99"], "error: device 'cuda:99' does not exist"),
         (["--output", "tests"], "error: --output tests is a folder. Expected a file, such as tests/out.txt."),
-        (["--input", "missing.txt"], "error: --input missing.txt does not exist. Expected UTF-8 text"),
-        (["--score", "tests"], "error: --score tests is a folder. Expected UTF-8 text"),
+        (["--input", "missing.txt"], "error: missing.txt does not exist. Expected a text file"),
+        (["--score", "tests"], "error: tests is a folder. Expected a text file"),
         (["--threads", "0"], "error: --threads: expected 1 or more, found 0."),
         (["--seed", "0"], "error: --temperature, --top-k and --seed are for sampling. Add --sample, or"),
         (["--score", "README.md", "--alignment", "a"], "error: --score does not translate. Leave out"),
         (["--sample", "--temperature", "0"], "error: sampling: temperature: "),
         (
             ["--input", "latin1.txt"],
-            "latin1.txt, line 2: byte 1 is 0xfc, which is not UTF-8. Convert the text",
+            "latin1.txt, line 2: byte 1 is 0xfc, which is not UTF-8. Convert it",
         ),
         (["--input", "utf16.txt"], "for example: iconv -f utf-16 -t utf-8."),  # PowerShell's > writes it
         (["--input", "short.txt", "--prefix", "latin1.txt"], "--prefix latin1.txt, line 2: byte 1 is 0xfc"),

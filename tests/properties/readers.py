@@ -118,7 +118,11 @@ READERS = [
     Reader("text.xz", exhausted(read_lines), bytes_of(lzma.compress(LINES))),
     Reader("text.zst", exhausted(read_lines), bytes_of(zstd.compress(LINES))),
     Reader("source.txt", exhausted(lambda path: read_folder(path.parent)), beside("target.txt", LINES)),
-    Reader("pairs.tsv", exhausted(lambda path: read_tsv(path, (0, 1))), bytes_of(b"a b\tc d\t1\ne\tf\n")),
+    Reader(
+        "pairs.tsv",
+        exhausted(lambda path: read_tsv(path, (0, 1), ("en", "de"))),
+        bytes_of(b"a b\tc d\t1\ne\tf\n"),
+    ),
     Reader("test.sgm", read_segments, bytes_of(SGM)),
     Reader(
         "train.tags.en",

@@ -1,5 +1,7 @@
 """Sentence pairs from files: one file per language, or two columns of one TSV; plain or compressed."""
 
+import itertools
+import logging
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,11 +11,20 @@ from typing import Any
 import pooch
 
 from convs2s.base.files import read_lines, read_pairs
+from convs2s.base.messages import inflect
 from convs2s.config.download import PairFiles
+from convs2s.text.sources.memory import read_memory
 from convs2s.text.sources.tagged_text import read_segment_pairs, read_tagged_pairs
 
 SEGMENTED_FILE = re.compile(r".*\.(sgml?|xml)(\.(gz|bz2|xz|zst))?", re.IGNORECASE)
 BYTE_ORDER_MARK = "\ufeff"
+GLANCE, FEW = 1000, 10  # rows of a TSV that are looked at, and that tell nothing about the others
+NUMBER = re.compile(r"[-+]?[\d.,]+(?:[eE][-+]?\d+)?").fullmatch
+QUOTED = re.compile(r"\".*\"|'.*'").fullmatch
+ESCAPE = re.compile(r"\\[nrt]").search
+HEADINGS = {"source", "src", "target", "tgt", "text", "sentence", "translation", "input", "output", "lang"}
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -30,24 +41,31 @@ class Part:
 
 
 def list_names(files: PairFiles) -> list[str]:
-    """Return the names of the two files, or of the one TSV."""
-    return [name for name in (files.source, files.target, files.tsv) if name is not None]
+    """Return the names of the two files, or of the one TSV or translation memory."""
+    names = files.source, files.target, files.tsv, files.memory
+    return [name for name in names if name is not None]
 
 
-def file_part(paths: Sequence[Path], columns: tuple[int, int] | None) -> Part:
+def file_part(paths: Sequence[Path], columns: tuple[int, int] | None, languages: tuple[str, str]) -> Part:
     """Open a corpus of files.
 
     Args:
-        paths: the source file and the target file, or one TSV.
-        columns: of source and target in the TSV, counted from 0; None for two files.
+        paths: the source file and the target file, or one TSV or translation memory.
+        columns: of source and target in the TSV, counted from 0; None without a TSV.
+        languages: of source and target.
 
     Raises:
         FileNotFoundError: if a file is missing.
         ValueError: while reading, if a file is not UTF-8 or damaged, the sides differ in their numbers of
-            lines, in segments or in tags, or a line of the TSV has too few columns.
+            lines, in segments or in tags, or the TSV or memory cannot be meant.
     """
     provenance = {"kind": "files", "files": used_files(paths)}
-    pairs = read_two_files(*paths) if columns is None else read_tsv(paths[0], columns)
+    if columns is not None:
+        pairs = read_tsv(paths[0], columns, languages)
+    elif len(paths) == 1:
+        pairs = ((clean(source), clean(target)) for source, target in read_memory(paths[0], languages))
+    else:
+        pairs = read_two_files(*paths)
     return Part(" and ".join(path.name for path in paths), pairs, provenance)
 
 
@@ -62,9 +80,10 @@ def read_two_files(source: Path, target: Path) -> Iterator[tuple[str, str]]:
     return ((clean(source_line), clean(target_line)) for source_line, target_line in pairs)
 
 
-def read_tsv(path: Path, columns: tuple[int, int]) -> Iterator[tuple[str, str]]:
-    """Yield two columns of a tab-separated file; quotes have no special meaning."""
+def read_tsv(path: Path, columns: tuple[int, int], languages: tuple[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield two columns of a tab-separated file; quotes have no special meaning. Errors as `check_table`."""
     needed = max(columns) + 1
+    check_table(path, columns, languages)
     for number, line in enumerate(read_lines(path), start=1):
         cells = line.split("\t")
         if len(cells) < needed:
@@ -74,6 +93,40 @@ def read_tsv(path: Path, columns: tuple[int, int]) -> Iterator[tuple[str, str]]:
                 "`columns` in params.yaml."
             )
         yield clean(cells[columns[0]]), clean(cells[columns[1]])
+
+
+def check_table(path: Path, columns: tuple[int, int], languages: tuple[str, str]) -> None:
+    """Warn of what a person would see at a glance in the first rows of a TSV.
+
+    Raises:
+        ValueError: if the columns cannot be the two sides of a corpus.
+    """
+    rows = [line.split("\t") for line in itertools.islice(read_lines(path), GLANCE)]
+    if not rows or any(len(row) <= max(columns) for row in rows):
+        return  # whose line is named when it is read
+    sides = {i: [clean(row[i]).strip() for row in rows] for i in columns}
+    source, target = sides.values()
+    faults = [f"column {i} is empty" for i, cells in sides.items() if not any(cells)]
+    faults += [f"column {i} has only numbers" for i, cells in sides.items() if all(map(NUMBER, cells))]
+    faults += ["both columns are the same"] if source == target else []
+    if faults and len(rows) >= FEW:
+        raise ValueError(
+            f"{path}: {' and '.join(faults)} in the first {inflect(len(rows), 'row')}. Expected sentences "
+            f"and their translations; row 1 is {rows[0]}. Correct `columns` in params.yaml, counted from 0."
+        )
+    first = [set(re.findall(r"[^\W\d_]+", cells[0].lower())) for cells in (source, target)]
+    is_heading = all(words and words <= HEADINGS | {*languages} for words in first)
+    is_quoted = len(rows) >= FEW and all(map(QUOTED, source + target))
+    uneven = next((i for i, row in enumerate(rows, start=1) if len(row) != len(rows[0])), 0)
+    escaped = next((i for i, row in enumerate(rows, start=1) if ESCAPE("\t".join(row))), 0)
+    for line, fault in (
+        (int(is_heading), "looks like a header: taken as a pair"),
+        (int(is_quoted), "and the following have quotes around each field: kept as text; remove them"),
+        (uneven, "has more or fewer columns than line 1: read as it is"),
+        (escaped, r"has escapes such as \n or \t: kept as text"),
+    ):
+        if line:
+            logger.warning("%s, line %d %s", path, line, fault)
 
 
 def clean(line: str) -> str:

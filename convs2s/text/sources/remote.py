@@ -30,7 +30,7 @@ ARCHIVES = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".zip")
 RETRIES = 3  # of each mirror, with pauses of 1, 2 and 3 seconds
 
 
-def remote_part(source: UrlSource, local: Path, downloads: Path) -> Part:
+def remote_part(source: UrlSource, languages: tuple[str, str], local: Path, downloads: Path) -> Part:
     """Fetch, unpack and open a corpus.
 
     Args:
@@ -46,7 +46,7 @@ def remote_part(source: UrlSource, local: Path, downloads: Path) -> Part:
     """
     members = [member for file in source.fetch for member in provide(file, local, downloads).items()]
     names = list_names(source)
-    part = file_part([locate(name, members) for name in names], source.columns)
+    part = file_part([locate(name, members) for name in names], source.columns, languages)
     # Use the requested names: a fetched file's name contains a hash, unlike that of a file in `local`.
     used = [{**file, "name": name} for file, name in zip(part.provenance["files"], names, strict=True)]
     return Part(" and ".join(names), part.pairs, {"kind": "url", "files": used})

@@ -26,7 +26,7 @@ def sacrebleu_part(name: str, languages: tuple[str, str], downloads: Path) -> Pa
     folder = downloads / f"{name.replace('/', '_')}.{pair}"
     if not folder.is_dir():
         fetch_set(DATASETS[name], pair, folder)
-    part = file_part([folder / "source.txt", folder / "reference.txt"], columns=None)
+    part = file_part([folder / "source.txt", folder / "reference.txt"], None, languages)
     return Part(f"{name} {pair}", part.pairs, {**part.provenance, "kind": "sacrebleu", "name": name})
 
 

@@ -190,7 +190,7 @@ def open_corpus(site: Site, folder: Path, files: dict[str, bytes], **pairs: Any)
         for name, content in files.items()
     ]
     source = UrlSource.model_validate({"kind": "url", "fetch": fetch, **pairs})
-    return remote_part(source, folder, folder.parent / "downloads")
+    return remote_part(source, ("en", "de"), folder, folder.parent / "downloads")
 
 
 def test_provenance_is_the_same_from_network_and_folder(site: Site, tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_pairs_have_the_same_document_and_number(tmp_path: Path) -> None:
     write(tmp_path / "src.en.sgm", '<doc docid="x"><seg id="1">one</seg><seg id="2">two</seg></doc>')
     reference = '<DOC docid="x" sysid="ref"><seg id="1">un</seg>\n<seg id="2"> doi </seg></DOC>'
     (tmp_path / "ref.ro.sgm.gz").write_bytes(gzip.compress(reference.encode()))
-    part = file_part([tmp_path / "src.en.sgm", tmp_path / "ref.ro.sgm.gz"], None)
+    part = file_part([tmp_path / "src.en.sgm", tmp_path / "ref.ro.sgm.gz"], None, ("en", "de"))
     assert list(part.pairs) == [("one", "un"), ("two", "doi")]
 
 
@@ -80,12 +80,14 @@ def test_broken_or_different_segments_are_an_error(tmp_path: Path, text: str, me
     """Half a test set, or one in another order, would give a meaningless score."""
     paths = write(tmp_path / "a.sgm", TWO), write(tmp_path / "b.sgm", text)
     with pytest.raises(ValueError, match=message):
-        list(file_part(paths, None).pairs)
+        list(file_part(paths, None, ("en", "de")).pairs)
 
 
 def talks(folder: Path, source: str, target: str) -> Part:
     files = {"de": source, "en": target}
-    return file_part([write(folder / f"train.tags.de-en.{side}", text) for side, text in files.items()], None)
+    return file_part(
+        [write(folder / f"train.tags.de-en.{side}", text) for side, text in files.items()], None, ("en", "de")
+    )
 
 
 def test_titles_and_descriptions_are_text_and_other_tags_are_dropped(tmp_path: Path) -> None:
@@ -117,6 +119,6 @@ def test_the_name_of_either_file_decides_the_format(tmp_path: Path, name: str, m
     tagged.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
     for paths in ([tagged, plain], [plain, tagged]):
         with pytest.raises(ValueError, match=message):
-            list(file_part(paths, None).pairs)
+            list(file_part(paths, None, ("en", "de")).pairs)
     untagged = write(tmp_path / "c.txt", WMT)
-    assert len(list(file_part([untagged, untagged], None).pairs)) == WMT.count("\n")
+    assert len(list(file_part([untagged, untagged], None, ("en", "de")).pairs)) == WMT.count("\n")

@@ -1,0 +1,339 @@
+"""What people report of programs that do this job: each row is a case of a kind of fault."""
+
+import bz2
+import contextlib
+import gzip
+import io
+import lzma
+import os
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from backports import zstd
+
+from convs2s.base.files import atomic_path, read_lines
+from convs2s.commands.translate_files import open_input, open_output
+from convs2s.exchange.fairseq_files import read_checkpoint
+from convs2s.exchange.fairseq_import import build_model, describe_model
+from convs2s.text.sources.memory import read_memory
+from convs2s.text.sources.pair_files import file_part
+from tests.exchange.test_fairseq_weights import SIZES
+from tests.golden import write_checkpoint
+from tests.package.small_package import write_small_package
+
+ROOT = Path(__file__).parent.parent
+
+
+def write(path: Path) -> None:
+    """Write as every command does."""
+    with open_output("--output", path) as stream:
+        stream.write(b"new\n")
+
+
+def to_pipe(path: Path) -> object:
+    os.mkfifo(path)
+    texts = list[bytes]()
+    reader = threading.Thread(target=lambda: texts.append(path.read_bytes()))
+    reader.start()
+    write(path)
+    reader.join(10)
+    return stat.S_ISFIFO(path.stat().st_mode) and texts
+
+
+def to_substitution(path: Path) -> object:
+    reading, writing = os.pipe()
+    write(Path(f"/dev/fd/{writing}"))
+    os.close(writing)
+    with os.fdopen(reading, "rb") as stream:
+        return [stream.read()]
+
+
+def to_link(path: Path) -> object:
+    real = path.with_name("real")
+    real.write_bytes(b"old")
+    path.symlink_to(real.name)
+    write(path)
+    return path.is_symlink() and [real.read_bytes()]
+
+
+def to_dangling_link(path: Path) -> object:
+    path.symlink_to("real")
+    write(path)
+    return path.is_symlink() and [path.with_name("real").read_bytes()]
+
+
+def to_mode(path: Path) -> object:
+    path.touch()
+    path.chmod(0o640)
+    write(path)
+    return stat.S_IMODE(path.stat().st_mode) == 0o640 and [path.read_bytes()]
+
+
+def to_device(path: Path) -> object:
+    write(Path(os.devnull))
+    return stat.S_ISCHR(Path(os.devnull).stat().st_mode) and [b"new\n"]
+
+
+def to_terminal(path: Path) -> object:
+    ours, theirs = os.openpty()
+    write(Path(os.ttyname(theirs)))
+    return [os.read(ours, 99).replace(b"\r", b"")]
+
+
+@pytest.mark.parametrize(
+    "point", [to_pipe, to_substitution, to_link, to_dangling_link, to_mode, to_device, to_terminal]
+)
+def test_an_output_goes_where_the_user_points(point: Callable[[Path], object], tmp_path: Path) -> None:
+    """Only a regular file is replaced; links are followed, modes kept, all else is written through."""
+    assert point(tmp_path / "out") == [b"new\n"]
+
+
+def test_a_failed_write_leaves_the_file_and_its_mode(tmp_path: Path) -> None:
+    """Nothing half-written replaces it."""
+    path = tmp_path / "out"
+    path.write_bytes(b"old")
+    with pytest.raises(RuntimeError), atomic_path(path) as temporary:
+        temporary.write_bytes(b"half")
+        raise RuntimeError
+    assert [path.read_bytes()] == [b"old"] and list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("option", [open_input, open_output])
+def test_a_dash_is_the_standard_stream(
+    option: Callable[..., contextlib.AbstractContextManager[io.BytesIO]], capfdbinary: object
+) -> None:
+    """As everywhere."""
+    with option("--x", Path("-")) as stream:
+        assert stream in (sys.stdin.buffer, sys.stdout.buffer)
+
+
+@pytest.mark.parametrize(
+    ("name", "compress"),
+    [
+        ("x.txt.gz", gzip.compress),
+        ("x.bz2", bz2.compress),
+        ("x", lzma.compress),  # by content, whatever the name
+        ("x.txt", zstd.compress),
+        ("x.lzma", lambda text: lzma.compress(text, lzma.FORMAT_ALONE)),
+        ("x.gz", bytes),  # a browser has unpacked it
+        ("x.bom", lambda text: b"\xef\xbb\xbf" + text),
+    ],
+)
+def test_compressed_text_is_read(name: str, compress: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    """By every reader of text and by `translate --input`."""
+    (tmp_path / name).write_bytes(compress("eins\nzwölf\n".encode()))
+    assert list(read_lines(tmp_path / name)) == ["eins", "zwölf"]
+    with open_input("--input", tmp_path / name) as stream:
+        assert stream.read().decode("utf-8-sig") == "eins\nzwölf\n"
+
+
+@pytest.mark.parametrize(
+    ("start", "advice"),
+    [
+        (b"\x1f\x9d\x90", "compress's .Z"),
+        (b"PK\x03\x04\xff", "unzip -p"),
+        (b"7z\xbc\xaf", "7z x"),
+        (b"\x04\x22\x4d\x18\xff", "lz4cat"),
+        (b"%PDF-1.7\n\xff", "pdftotext"),
+        (b"\xff\xfea\0", "iconv -f utf-16"),
+    ],
+)
+def test_what_is_not_read_is_named(start: bytes, advice: str, tmp_path: Path) -> None:
+    """Taken for Latin-1, it would become noise that is then translated."""
+    (tmp_path / "x").write_bytes(start)
+    with pytest.raises(ValueError, match=r"x, line .* is not UTF-8") as raised:
+        list(read_lines(tmp_path / "x"))
+    assert advice in str(raised.value)
+
+
+ROWS = [[f"the {word} sleeps", f"{word} schläft"] for word in "abcdefghijkl"]
+
+
+def table(rows: list[list[str]], folder: Path) -> list[tuple[str, str]]:
+    (folder / "x.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
+    return list(file_part([folder / "x.tsv"], (0, 1), ("en", "de")).pairs)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([[f'"{cell}"' for cell in row] for row in ROWS], "line 1 and the following have quotes around each"),
+        ([["en", "de"], *ROWS], "line 1 looks like a header: taken as a pair"),
+        ([["source_text", "Target text"], *ROWS], "line 1 looks like a header"),
+        ([*ROWS, ["a", "b", "c"]], "line 13 has more or fewer columns than line 1"),
+        ([*ROWS, [r"one\ntwo", "eins"]], r"line 13 has escapes such as \n or \t: kept as text"),
+        (ROWS, ""),
+        ([["Hi", "Hey"], ["go", "geh"], *ROWS], ""),
+        ([['"Yes," he said.', "a"], *ROWS], ""),
+    ],
+)
+def test_a_table_that_is_not_quite_one_is_warned_of(
+    rows: list[list[str]], message: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With file, line and what was done."""
+    assert len(table(rows, tmp_path)) == len(rows)
+    assert message in caplog.text and ("x.tsv" in caplog.text) == bool(message)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([[row[0], ""] for row in ROWS], "column 1 is empty in the first 12 rows"),
+        ([["0.75", row[0]] for row in ROWS], "column 0 has only numbers"),
+        ([[row[0], row[0]] for row in ROWS], "both columns are the same"),
+        ([[row[0]] for row in ROWS], "line 1: expected at least 2 tab-separated columns"),
+        ([["one, eins"], *ROWS], "line 1: expected at least 2"),
+    ],
+)
+def test_a_table_that_cannot_be_meant_is_refused(rows: list[list[str]], message: str, tmp_path: Path) -> None:
+    """The columns are wrong, or the file."""
+    with pytest.raises(ValueError, match=message):
+        table(rows, tmp_path)
+
+
+DTD = '<!DOCTYPE tmx SYSTEM "tmx14.dtd" [<!ENTITY a "boom">]>'
+TMX = DTD + '\n<tmx version="1.4"><header/><body>{}</body></tmx>'
+TAGGED = 'A <bpt i="1">{\\b </bpt>big<ept i="1">}</ept> <hi>dog</hi> &amp;\n cat &a;'
+TUV = '<tuv xml:lang="{}"><seg>{}</seg></tuv>'
+
+
+def tu(*variants: tuple[str, str]) -> str:
+    return f"<tu>{''.join(TUV.format(*variant) for variant in variants)}</tu>"
+
+
+XLIFF = (
+    '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file source-language="{}" '
+    'target-language="{}"><body><trans-unit id="1"><source>Hello</source><target>Hallo</target><alt-trans>'
+    "<target>no</target></alt-trans></trans-unit><trans-unit id='2'><source>Bye</source></trans-unit></body>"
+    "</file></xliff>"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "pairs"),
+    [
+        (TMX.format(tu(("en-US", "Hello"), ("de_DE", "Hallo"))), [("Hello", "Hallo")]),
+        (TMX.format(tu(("de", "Hallo"), ("fr", "Salut"), ("EN", "Hello"))), [("Hello", "Hallo")]),
+        (TMX.format(tu(("en", TAGGED), ("de", "x"))), [("A big dog & cat", "x")]),
+        (TMX.format(tu(("en", "a")) + tu(("en", "b"), ("de", "c"))), [("b", "c")]),
+        (XLIFF.format("en-GB", "de"), [("Hello", "Hallo")]),
+        (XLIFF.format("de", "en"), [("Hallo", "Hello")]),
+        (
+            '<xliff xmlns="urn:oasis:names:tc:xliff:document:2.0" srcLang="en" trgLang="de"><file><unit>'
+            "<segment><source>A <pc>b</pc><ph/></source><target>C</target></segment></unit></file></xliff>",
+            [("A b", "C")],
+        ),
+    ],
+)  # fmt: skip
+def test_a_translation_memory_is_read(text: str, pairs: list[tuple[str, str]], tmp_path: Path) -> None:
+    """By language codes, without inline tags, in either direction; also in UTF-16 and compressed."""
+    for encoding in ("utf-8", "utf-16"):
+        (tmp_path / "x.tmx").write_bytes(gzip.compress(text.encode(encoding)))
+        assert list(read_memory(tmp_path / "x.tmx", ("en", "de"))) == pairs
+
+
+BOMB = '<!DOCTYPE tmx [<!ENTITY a "ha"><!ENTITY b "{}">]>'.format("&a;" * 50)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (TMX.format(tu(("en", "Hello"), ("fr", "Salut"))), "expected segments in en and de, found en, fr"),
+        (TMX.format(""), "found no segments"),
+        (TMX.format("<tu>"), "is not well-formed XML: .*line 2"),
+        ("Hello\tHallo\n", "is not well-formed XML"),
+    ],
+)
+def test_another_memory_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    """With what was found in it."""
+    (tmp_path / "x.tmx").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        list(read_memory(tmp_path / "x.tmx", ("en", "de")))
+
+
+def test_a_bomb_stays_small(tmp_path: Path) -> None:
+    """Entities that the file defines are not resolved."""
+    (tmp_path / "x.tmx").write_text(BOMB + TMX.removeprefix(DTD).format(tu(("en", "&b;&b;!"), ("de", "x"))))
+    assert list(read_memory(tmp_path / "x.tmx", ("en", "de"))) == [("!", "x")]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda tensors: {**tensors, "decoder.convolutions.0._linearized_weight": torch.zeros(3)},
+        lambda tensors: {f"module.{name}": tensor for name, tensor in tensors.items()},
+        lambda tensors: {f"_orig_mod.module.{name}": tensor for name, tensor in tensors.items()},
+        lambda tensors: {
+            name.replace("weight_g", "parametrizations.weight.original0").replace(
+                "weight_v", "parametrizations.weight.original1"
+            ): tensor
+            for name, tensor in tensors.items()
+        },
+        lambda tensors: {**tensors, "decoder.attention.0.version": torch.ones(1)},
+        lambda tensors: {**tensors, "encoder.embed_positions._float_tensor": torch.ones(1)},
+    ],
+    ids=["linearized", "data parallel", "compiled", "parametrized", "version", "positions' buffer"],
+)
+def test_checkpoints_of_trainings_that_were_a_little_different_are_read(
+    change: Callable[[dict[str, torch.Tensor]], dict[str, torch.Tensor]], tmp_path: Path
+) -> None:
+    """Buffers hold no weights, and names that wrappers or newer versions of PyTorch write are known."""
+    path = write_checkpoint(tmp_path / "x.pt", "plain")
+    content = torch.load(path, weights_only=False)
+    torch.save({**content, "model": change(content["model"])}, path)
+    read = read_checkpoint(path)
+    assert build_model(read, describe_model(read, SIZES)).state_dict().keys()
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("closed")
+    (folder / "in.txt").write_text("a b\n")
+    return write_small_package(folder)
+
+
+IN, OUT = "translate --model package --input in.txt", "--output out.npz"
+
+
+@pytest.mark.parametrize(
+    ("closed", "command", "status", "message"),
+    [
+        ("<&-", "translate --model package", 2, "standard input is closed. Expected text there, or"),
+        (">&-", IN, 2, "standard output is closed. Expected one, or --output FILE"),
+        ("<&-", f"{IN} {OUT}", 0, ""),
+        (">&-", f"{IN} {OUT}", 0, ""),
+        ("2>&-", f"{IN} {OUT}", 0, ""),
+        ("<&- >&- 2>&-", f"{IN} {OUT} --alignment links.txt", 0, ""),
+        ("<&- >&- 2>&-", "attention 'a b' --model package --out out.npz", 0, ""),
+        ("<&- >&- 2>&-", f"candidates --model package --source in.txt --target in.txt {OUT}", 0, ""),
+        ("<&- >&-", "candidates --model package --source none --target in.txt", 2, "required: --output"),
+    ],
+)  # fmt: skip
+def test_standard_streams_may_be_closed(
+    closed: str, command: str, status: int, message: str, model: Path
+) -> None:
+    """What is needed and is not there is named; no file gets a closed stream's number."""
+    out = model.parent / "out.npz"
+    out.unlink(missing_ok=True)
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m convs2s.cli {command} {closed}"],
+        cwd=model.parent, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, "Traceback" in done.stderr) == (status, False), done.stderr
+    assert message in done.stderr
+    assert out.is_file() == (status == 0)
+
+
+def test_no_file_gets_the_number_of_a_closed_stream() -> None:
+    """What libraries print there would land in the file."""
+    code = "import os, sys; from convs2s.base.messages import replace_closed_streams as replace; replace(); "
+    code += "sys.exit(os.open(os.devnull, os.O_RDONLY))"
+    command = f'{sys.executable} -c "{code}" <&- >&- 2>&-'
+    assert subprocess.run(["bash", "-c", command], cwd=ROOT, check=False).returncode >= 3
