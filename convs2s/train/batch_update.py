@@ -22,8 +22,9 @@ def queue_update(
     torch.manual_seed(int(seed.generate_state(1, np.uint64)[0]))
     total = add_gradients(training, losses, loaded)
     norm = training.optimizer.update(learning_rate, training.clip_norm)
-    # All workers must end after the same update, so they add up their signals.
-    summed = workers.total(torch.stack([total, total.new_tensor(len(training.signals))]))
+    # All workers must end after the same update, so they add up their signals. full_like fills a tensor
+    # on the device; from a number, new_tensor would copy one there, for which the host waits.
+    summed = workers.total(torch.stack([total, torch.full_like(total, len(training.signals))]))
     return torch.cat([summed, norm.double().reshape(1)])
 
 
