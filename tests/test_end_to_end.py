@@ -10,7 +10,7 @@ import pytest
 
 import convs2s
 from convs2s.config.params import Params
-from convs2s.config.vocabulary import SelectionParams
+from convs2s.config.text import SelectionParams
 from pipelines.report.__main__ import write
 from pipelines.report.scores import report
 from tests.corpus import NOISE, pairs, with_pairs

@@ -8,7 +8,7 @@ import torch
 
 from convs2s.base.files import read_folder
 from convs2s.config.download import UrlSource
-from convs2s.config.vocabulary import SelectionParams
+from convs2s.config.text import SelectionParams
 from convs2s.model.seq2seq import Seq2Seq
 from pipelines.preset import EXPERIMENTS, list_presets
 from pipelines.stages.download import run

@@ -4,22 +4,14 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from convs2s.config.align import AlignParams
-from convs2s.config.augment import AugmentParams
-from convs2s.config.candidates import CandidatesParams
 from convs2s.config.download import DownloadParams
-from convs2s.config.evaluate import EvaluateParams
-from convs2s.config.filter import FilterParams
 from convs2s.config.model import ModelParams
-from convs2s.config.package import PackageParams
-from convs2s.config.replace import ReplaceParams
-from convs2s.config.run import RunSection
+from convs2s.config.results import EvaluateParams, PackageParams, ReplaceParams, TuneParams
 from convs2s.config.section import LANGUAGE, NOTHING, Count, Section
+from convs2s.config.text import AlignParams, AugmentParams, CandidatesParams, FilterParams, VocabularyParams
 from convs2s.config.tokenize import TokenizeParams
-from convs2s.config.train import TrainParams
+from convs2s.config.train import RunSection, TrainParams
 from convs2s.config.translate import TranslateSection
-from convs2s.config.tune import TuneParams
-from convs2s.config.vocabulary import VocabularyParams
 
 Language = Annotated[str, Field(pattern=LANGUAGE)]
 

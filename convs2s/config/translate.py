@@ -5,7 +5,7 @@ from typing import Annotated, Generic, Literal, Self, TypeVar
 from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
 
 from convs2s.config.section import Count, Positive, Section
-from convs2s.config.vocabulary import SelectionParams
+from convs2s.config.text import SelectionParams
 
 LARGEST_ALPHA = 10
 """Exponent in |y|^alpha; much larger values overflow, and 2 already favors the longest hypothesis."""

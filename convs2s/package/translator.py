@@ -7,8 +7,8 @@ from typing import Any, overload
 
 from convs2s.base.messages import inflect
 from convs2s.config.faults import validate
+from convs2s.config.text import SelectionParams
 from convs2s.config.translate import TranslateParams
-from convs2s.config.vocabulary import SelectionParams
 from convs2s.decode.forced_decoding import GivenScore, score_given
 from convs2s.decode.load_words import load_words
 from convs2s.decode.sampling import Sampling

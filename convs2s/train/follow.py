@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import FrameType
 
-from convs2s.config.run import RunSection
+from convs2s.config.train import RunSection
 from convs2s.train.loop import EpochReport, UpdateReport
 from convs2s.train.place import Place
 from convs2s.train.training import Training

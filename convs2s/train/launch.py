@@ -23,8 +23,7 @@ from torch.distributed.elastic.rendezvous import RendezvousError
 
 from convs2s.base.messages import report_errors
 from convs2s.base.processes import end_with_parent
-from convs2s.config.run import RunSection
-from convs2s.config.train import TrainParams
+from convs2s.config.train import RunSection, TrainParams
 from convs2s.train.follow import ENDING, defer_signals
 
 ROOT = Path(__file__).parent.parent.parent

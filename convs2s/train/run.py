@@ -19,8 +19,7 @@ from convs2s.base.files import atomic_path
 from convs2s.base.messages import TRAINING_MEMORY, inflect, report_errors
 from convs2s.base.parallel import cores
 from convs2s.config.model import ModelParams
-from convs2s.config.run import RunSection
-from convs2s.config.train import TrainParams
+from convs2s.config.train import RunSection, TrainParams
 from convs2s.ids.vocabulary import PAD
 from convs2s.model.description import WEIGHTS, digest_of_file
 from convs2s.model.precision import Wanted, choose_precision

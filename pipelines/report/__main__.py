@@ -18,7 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from convs2s.base.files import write_lines
 from convs2s.base.messages import visible
-from convs2s.score.curves import plot_curves
+from convs2s.score.pictures import plot_curves
 from pipelines.report import sentences, tables
 from pipelines.report.run import Run, group, open_run
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from convs2s.base.files import temporary_folder
-from convs2s.config.align import AlignParams
-from convs2s.config.replace import ReplaceParams
+from convs2s.config.results import ReplaceParams
+from convs2s.config.text import AlignParams
 from convs2s.text.alignment.backends import BACKENDS
 from convs2s.text.alignment.dictionary import write_dictionary
 from convs2s.text.alignment.link_counting import build_dictionary

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from convs2s.base.files import SIDES, temporary_folder
-from convs2s.config.align import AlignParams
-from convs2s.config.candidates import CandidatesParams
+from convs2s.config.text import AlignParams, CandidatesParams
 from convs2s.ids.candidates import NO_CANDIDATES, write_candidates
 from convs2s.ids.encoded import EncodedCorpus
 from convs2s.text.alignment.backends import BACKENDS

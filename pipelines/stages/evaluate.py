@@ -11,8 +11,7 @@ from convs2s.base.files import (
     write_json,
     write_lines,
 )
-from convs2s.config.evaluate import EvaluateParams
-from convs2s.config.replace import ReplaceParams
+from convs2s.config.results import EvaluateParams, ReplaceParams
 from convs2s.config.section import Languages, Seeds
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.decode.translations import Attention, read_attention

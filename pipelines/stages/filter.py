@@ -7,9 +7,8 @@ from pathlib import Path
 
 from convs2s.base.files import atomic_path, read_folder, write_json
 from convs2s.base.parallel import with_progress
-from convs2s.config.augment import AugmentParams
-from convs2s.config.filter import FilterParams
 from convs2s.config.section import Languages
+from convs2s.config.text import AugmentParams, FilterParams
 from convs2s.text.corpus.filter import (
     Pair,
     PairFilter,

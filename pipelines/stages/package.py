@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from convs2s.base.files import read_json, read_lines
-from convs2s.config.package import PackageParams
-from convs2s.config.replace import ReplaceParams
+from convs2s.config.results import PackageParams, ReplaceParams
 from convs2s.config.section import Languages
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.train import TrainParams

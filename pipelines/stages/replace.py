@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from convs2s.base.files import atomic_path
-from convs2s.config.replace import ReplaceParams
+from convs2s.config.results import ReplaceParams
 from convs2s.config.section import Languages
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.decode.translations import read_hypotheses, write_text

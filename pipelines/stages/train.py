@@ -4,8 +4,7 @@ from pathlib import Path
 
 from convs2s.config.load import load_params
 from convs2s.config.model import ModelParams
-from convs2s.config.run import RunSection
-from convs2s.config.train import TrainParams
+from convs2s.config.train import RunSection, TrainParams
 from convs2s.model.description import digest_of_file
 from convs2s.train.run import train_model
 from convs2s.train.work_folder import remove_ended

@@ -6,9 +6,9 @@ from pathlib import Path
 import pandas as pd
 
 from convs2s.base.files import atomic_path, read_folder, write_json
+from convs2s.config.results import TuneParams
 from convs2s.config.section import Seeds
 from convs2s.config.translate import TranslateSection
-from convs2s.config.tune import TuneParams
 from convs2s.decode.length_normalization import NEUTRAL, best_alpha, best_hypothesis, with_alpha
 
 COLUMNS = ["alpha", "bleu", "length_ratio"]

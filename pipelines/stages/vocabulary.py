@@ -4,7 +4,7 @@ from pathlib import Path
 
 from convs2s.base.files import atomic_path, read_folder
 from convs2s.config.section import given
-from convs2s.config.vocabulary import VocabularyParams
+from convs2s.config.text import VocabularyParams
 from convs2s.text.vocabulary.codec import copy_codecs
 from convs2s.text.vocabulary.learning import count_words, write_codecs
 

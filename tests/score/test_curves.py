@@ -5,7 +5,7 @@ from pathlib import Path
 import matplotlib.image
 import pytest
 
-from convs2s.score.curves import PANELS, draw_curves, plot_curves
+from convs2s.score.pictures import PANELS, plot_curves
 
 
 @pytest.mark.parametrize("points", [0, 40])
@@ -16,7 +16,7 @@ def test_it_is_drawn_from_any_number_of_points(tmp_path: Path, points: int) -> N
         table.parent.mkdir(parents=True, exist_ok=True)
         rows = "".join(f"{50 * (i + 1)}\t{9 / (i + 1)}\n" for i in range(points))
         table.write_text(f"step\t{table.stem}\n{rows}")
-    draw_curves(tmp_path / "curves", tmp_path / "a.png")
+    plot_curves({"": tmp_path / "curves"}).savefig(tmp_path / "a.png")
     assert matplotlib.image.imread(tmp_path / "a.png").shape == (600, 900, 4)
 
 

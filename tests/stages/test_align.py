@@ -7,9 +7,8 @@ from typing import Literal
 import pytest
 
 from convs2s.base.files import write_folder
-from convs2s.config.align import AlignParams
-from convs2s.config.candidates import CandidatesParams
-from convs2s.config.replace import ReplaceParams
+from convs2s.config.results import ReplaceParams
+from convs2s.config.text import AlignParams, CandidatesParams
 from convs2s.ids.candidates import read_candidates
 from convs2s.ids.encoded import write_encoded
 from convs2s.text.alignment.dictionary import read_dictionary

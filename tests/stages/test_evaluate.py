@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 from convs2s.base.files import read_json, read_lines, write_lines
-from convs2s.config.evaluate import EvaluateParams
-from convs2s.config.replace import ReplaceParams
+from convs2s.config.results import EvaluateParams, ReplaceParams
 from convs2s.decode.translations import Attention, write_attention
 from convs2s.score.corpus_scores import bleu, chrf, tokenized_bleu
 from pipelines.stages import evaluate

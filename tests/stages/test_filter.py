@@ -8,9 +8,8 @@ import pandas as pd
 import pytest
 
 from convs2s.base.files import read_folder, write_folder
-from convs2s.config.augment import AugmentParams
-from convs2s.config.filter import FilterParams
 from convs2s.config.section import NOTHING
+from convs2s.config.text import AugmentParams, FilterParams
 from convs2s.text.corpus.filter import Pair
 from pipelines.stages import filter as filter_stage
 

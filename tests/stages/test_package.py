@@ -4,8 +4,7 @@ from pathlib import Path
 
 import convs2s
 from convs2s.base.files import write_json, write_lines
-from convs2s.config.package import PackageParams
-from convs2s.config.replace import ReplaceParams
+from convs2s.config.results import PackageParams, ReplaceParams
 from convs2s.config.translate import TranslateSection
 from convs2s.package.folder import read_settings
 from pipelines.stages import package

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.config.replace import ReplaceParams
+from convs2s.config.results import ReplaceParams
 from convs2s.decode.translations import Hypothesis, write_hypotheses
 from convs2s.decode.unknown_replacement import Unknown
 from convs2s.text.alignment.dictionary import Entry, write_dictionary

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from convs2s.base.files import read_folder, read_json, write_folder, write_json
+from convs2s.config.results import TuneParams
 from convs2s.config.translate import TranslateSection
-from convs2s.config.tune import TuneParams
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.translations import read_hypotheses
 from convs2s.ids.candidates import Candidates, write_candidates

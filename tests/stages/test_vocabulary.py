@@ -5,7 +5,7 @@ from pathlib import Path
 
 from convs2s.base.files import write_folder
 from convs2s.config.section import NOTHING
-from convs2s.config.vocabulary import VocabularyParams
+from convs2s.config.text import VocabularyParams
 from convs2s.ids.encoded import EncodedCorpus
 from convs2s.text.vocabulary.codec import Codec
 from pipelines.stages import encode, vocabulary

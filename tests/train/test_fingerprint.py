@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from convs2s.config.model import ModelParams
+from convs2s.config.text import SelectionParams
 from convs2s.config.train import TrainParams
-from convs2s.config.vocabulary import SelectionParams
 from convs2s.train.fingerprint import NO_EFFECT, training_fingerprint
 from convs2s.train.run import NO_CODE
 from tests.model.small import small_params

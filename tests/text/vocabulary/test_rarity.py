@@ -3,8 +3,8 @@
 import pytest
 
 from convs2s.ids.vocabulary import Vocabulary
+from convs2s.serve.pairs import Rarity
 from convs2s.text.vocabulary.codec import Codec
-from convs2s.text.vocabulary.rarity import Rarity
 
 # Usual: (98 ln(100/98) + 2 ln 100) / (98 * 4 + 2) = 0.0284 nats per character; 1.35 times that is 0.0384.
 COUNTS = {"abcd": 98, "e": 1, "f": 1}
