@@ -64,6 +64,9 @@ EDITS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+RUN = ("seeds", "train.start_from", "translate.beam_size", "a text", "a comment", "serving code")
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a clone whose first run has ended and is committed; its texts are tracked by DVC."""
@@ -163,8 +166,8 @@ def test_after_a_run_all_is_up_to_date(clone: Path) -> None:
 
 
 @pytest.mark.parametrize("name", EDITS)
-def test_an_edit_runs_what_the_table_says(name: str, clone: Path) -> None:
-    """docs/parameters.md, `dvc status`, `dvc repro --dry` and a run agree."""
+def test_the_table_and_status_name_the_same_stages(name: str, clone: Path) -> None:
+    """docs/parameters.md, by edits, and `dvc status`."""
     changes, words = EDITS[name]
     row = re.search(
         rf"^\| `?{re.escape(name)}`?[^|]*\|([^|]*)\|$", (ROOT / "docs/parameters.md").read_text(), re.M
@@ -174,9 +177,18 @@ def test_an_edit_runs_what_the_table_says(name: str, clone: Path) -> None:
         one for one in words.split() if "/" not in one
     ]
     edit(clone, changes)
+    assert set(json.loads(toy.dvc(clone, "status", "--json"))) == of_stages(words, set(graph_of(clone)))
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in RUN else pytest.param(name, marks=pytest.mark.slow) for name in EDITS]
+)
+def test_an_edit_runs_what_status_names(name: str, clone: Path) -> None:
+    """`dvc repro --dry` and a run, which also runs all that follows."""
+    changes, words = EDITS[name]
+    edit(clone, changes)
     graph = graph_of(clone)
     named = of_stages(words, set(graph))
-    assert set(json.loads(toy.dvc(clone, "status", "--json"))) == named
     if name != "seeds":  # DVC fails then, as the models of the new seed are not there
         dry = set(re.findall(r"Running stage '(\S+)':", toy.dvc(clone, "repro", "--dry")))
         assert dry == {one for one in named if not one.endswith(".dvc")}
@@ -259,38 +271,39 @@ def shown(folder: Path) -> dict[str, int]:
     return {one["name"]: one["data"]["params"]["params.yaml"]["data"]["filter"]["max_words"] for one in runs}
 
 
-def test_experiments_run_here_and_in_copies(plain_clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`exp run -S` in the workspace, `--temp`, and `--queue` with `queue start`; `exp show`, `exp apply`.
-
-    Copies have the texts, because DVC tracks them; git alone would leave them out.
-    """
-    clone, programs = plain_clone, plain_clone.with_name("bin")
+@pytest.fixture
+def players(plain_clone: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a copy of the clone in which programs started by DVC's processes play the stages, too."""
+    programs = plain_clone.with_name("bin")
     programs.mkdir()
     (programs / "python").write_text(f'#!/bin/sh\nexec {sys.executable} {ROOT / "tests/player.py"} "$@"\n')
     (programs / "python").chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:{Path(sys.executable).parent}:/usr/bin:/bin")
+    return plain_clone
+
+
+def test_experiments_run_here_and_in_copies(players: Path) -> None:
+    """`exp run -S` in the workspace and with `--temp`; `exp show`, `exp apply`.
+
+    Copies have the texts, because DVC tracks them; git alone would leave them out.
+    """
+    clone = players
     toy.dvc(clone, "exp", "run", "--name", "here", "--set-param", "filter.max_words=3", "filter")
-    toy.run(
-        clone, "dvc", "exp", "run", "--temp", "--name", "copy", "--set-param", "filter.max_words=4", "filter"
-    )
-    toy.run(
-        clone,
-        "dvc",
-        "exp",
-        "run",
-        "--queue",
-        "--name",
-        "queued",
-        "--set-param",
-        "filter.max_words=5",
-        "filter",
-    )
-    toy.run(clone, "dvc", "queue", "start")
-    wait(lambda: len(shown(clone)) == 3)
-    assert shown(clone) == {"here": 3, "copy": 4, "queued": 5}
+    copy = ("--temp", "--name", "copy", "--set-param", "filter.max_words=4", "filter")
+    toy.run(clone, "dvc", "exp", "run", *copy)
+    assert shown(clone) == {"here": 3, "copy": 4}
     toy.dvc(clone, "exp", "apply", "copy")
     assert "max_words: 4 " in (clone / "params.yaml").read_text()
     assert json.loads(toy.dvc(clone, "status", "--json", "filter")) == {}
+
+
+@pytest.mark.slow
+def test_queued_experiments_run_in_copies(players: Path) -> None:
+    """With `--queue`, then `queue start`."""
+    queued = ("--queue", "--name", "queued", "--set-param", "filter.max_words=5", "filter")
+    toy.run(players, "dvc", "exp", "run", *queued)
+    toy.run(players, "dvc", "queue", "start")
+    wait(lambda: shown(players) == {"queued": 5})
 
 
 def wait(is_done: Callable[[], bool], seconds: float = 120.0) -> None:

@@ -306,9 +306,6 @@ IN, OUT = "translate --model package --input in.txt", "--output out.npz"
     [
         ("<&-", "translate --model package", 2, "standard input is closed. Expected text there, or"),
         (">&-", IN, 2, "standard output is closed. Expected one, or --output FILE"),
-        ("<&-", f"{IN} {OUT}", 0, ""),
-        (">&-", f"{IN} {OUT}", 0, ""),
-        ("2>&-", f"{IN} {OUT}", 0, ""),
         ("<&- >&- 2>&-", f"{IN} {OUT} --alignment links.txt", 0, ""),
         ("<&- >&- 2>&-", "attention 'a b' --model package --out out.npz", 0, ""),
         ("<&- >&- 2>&-", f"candidates --model package --source in.txt --target in.txt {OUT}", 0, ""),
