@@ -12,7 +12,7 @@ from prefect.client.schemas.actions import WorkPoolCreate
 from prefect.client.schemas.objects import Log
 from prefect.events.schemas.automations import AutomationCore
 from prefect.events.subscribers import FlowRunSubscriber
-from prefect.exceptions import ObjectAlreadyExists
+from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 from prefect.settings import PREFECT_UI_URL
 from ruamel.yaml import YAML
 
@@ -79,5 +79,6 @@ async def print_log(run: UUID) -> None:
         async for item in subscriber:
             if isinstance(item, Log):  # otherwise an event, whose states are in the log, too
                 if (task := item.task_run_id) and task not in names:
-                    names[task] = (await client.read_task_run(task)).name
-                print(f"{names[item.task_run_id]:<{WIDTH}} {item.message}", flush=True)
+                    with contextlib.suppress(ObjectNotFound):  # its log may come before the server records it
+                        names[task] = (await client.read_task_run(task)).name
+                print(f"{names.get(task, 'stage'):<{WIDTH}} {item.message}", flush=True)

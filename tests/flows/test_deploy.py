@@ -1,18 +1,26 @@
 """Files for services, batch systems, containers and clusters, tested as far as possible without these."""
 
+import asyncio
+import contextlib
 import os
 import re
 import signal
 import subprocess
 import time
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
+from uuid import UUID
 
 import pytest
 from dvc.config import Config
 from dvc.dirs import system_config_dir
+from prefect.client.schemas.objects import Log
+from prefect.exceptions import ObjectNotFound
 from ruamel.yaml import YAML
 
-from pipelines.flows import machine
+from pipelines.flows import deployment, machine
 from tests.flows import toy
 from tests.flows.server import soon
 
@@ -122,3 +130,34 @@ def test_a_container_works_in_a_clone(repo: Path, tmp_path: Path, monkeypatch: p
         printed = subprocess.check_output(["sh", str(DEPLOY / "start-worker.sh"), "remote"], text=True)
         assert printed.split() == [clone, clone, "-m", "pipelines.flows.machine", "worker", "remote"]
     assert Config(f"{clone}/.dvc")["cache"]["dir"] == f"{mounts['shared']}/cache"
+
+
+def test_a_log_may_come_before_its_task_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The server records a task run a little after it has begun: its name is asked for again then."""
+    task, answers = UUID(int=1), iter([ObjectNotFound(Exception()), SimpleNamespace(name="encode@train")])
+    line = {"name": "x", "level": 20, "message": "hello", "timestamp": datetime.now(UTC), "task_run_id": task}
+
+    async def read(_: UUID) -> object:
+        if isinstance(answer := next(answers), Exception):
+            raise answer
+        return answer
+
+    @contextlib.asynccontextmanager
+    async def client() -> AsyncIterator[SimpleNamespace]:
+        yield SimpleNamespace(read_task_run=read)
+
+    @contextlib.asynccontextmanager
+    async def subscriber(_: UUID) -> AsyncIterator[AsyncIterator[Log]]:
+        async def logs() -> AsyncIterator[Log]:
+            for _ in range(3):
+                yield Log.model_validate(line)
+
+        yield logs()
+
+    monkeypatch.setattr(deployment, "get_client", client)
+    monkeypatch.setattr(deployment, "FlowRunSubscriber", subscriber)
+    asyncio.run(deployment.print_log(UUID(int=2)))
+    words = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert words == [["stage", "hello"], ["encode@train", "hello"], ["encode@train", "hello"]]
