@@ -15,7 +15,7 @@ print((runs if len(runs) >= len(runs.columns) else runs.T).to_string())
 endef
 export SHOW_RUNS
 
-.PHONY: help install preset dag repro report runs flow sweep flow-stop docs test test-flows test-faults test-properties test-slow gpu-report check
+.PHONY: help install preset repro report runs flow sweep flow-stop docs test test-flows test-faults test-properties test-slow gpu-report check
 
 # List the targets, each with the first sentence of its comment
 help:
@@ -55,10 +55,6 @@ OUTSIDE := PATH="$${PATH\#$(CURDIR)/.venv/bin:}"
 # FORCE=1 overwrites uncommitted edits. Without NAME, this lists the presets.
 preset: install
 	@python -m pipelines.preset $(NAME) $(SET) $(if $(FORCE),--force)
-
-# Draw the stages of dvc.yaml; `dvc dag` draws them with every arrow.
-dag: install
-	@python -m pipelines.dag
 
 # Run the pipeline from nothing to a BLEU score, or what has changed since, and write the report
 repro: install

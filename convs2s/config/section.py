@@ -44,7 +44,7 @@ def given(path: str) -> Path | None:
 class Section(BaseModel):
     """A section of params.yaml: frozen, strictly typed, no unknown keys.
 
-    The string below a key documents it, in docs/all-parameters.md and `pipelines.check --list`.
+    The string below a key documents it, in `pipelines.check --list`.
     """
 
     model_config = ConfigDict(
