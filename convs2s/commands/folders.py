@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from convs2s.base.files import atomic_path
 from convs2s.commands.shared import add_command
 
 # Slow imports are within the functions that run: --help must not take seconds.
@@ -54,8 +53,7 @@ def run_attention(options: argparse.Namespace) -> None:
 
             titles = [f"layer {number}" for number in attention.numbers]
             maps = [*zip(titles, attention.layers, strict=True), ("average", attention.average)]
-            with atomic_path(path) as temporary:
-                draw_layers(maps, attention.source, attention.target, temporary)
+            draw_layers(maps, attention.source, attention.target, path)
 
 
 def add_candidates(commands: Any) -> None:

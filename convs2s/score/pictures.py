@@ -1,4 +1,4 @@
-"""Pictures: attention heat maps as in Fig. 3, scores, progress of trainings; byte-identical on every run."""
+"""Pictures: attention heat maps as in Fig. 3, progress of trainings; byte-identical on every run."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -34,30 +34,16 @@ PANELS = {
 }
 
 
-def draw_attention(
-    weights: NDArray[np.floating[Any]], source: Sequence[str], target: Sequence[str], title: str, path: Path
-) -> None:
-    """Write a PNG of attention weights (T, S): source on the y axis, target on the x axis, as in Fig. 3.
-
-    Of sentences longer than 60 tokens, only the first 60 tokens are drawn.
-    """
-    source, target = source[:LARGEST_MAP], target[:LARGEST_MAP]
-    with matplotlib.style.context("default"):  # ignore the user's own settings
-        figure = Figure(figsize=(2 + 0.28 * len(target), 2 + 0.28 * len(source)), layout="constrained")
-        axes = figure.add_subplot()
-        image = draw_map(axes, weights, source, target)
-        figure.suptitle(title, fontsize="medium", parse_math=False)
-        figure.colorbar(image, ax=axes, shrink=0.8).set_label("attention")
-        save(figure, path)
-
-
 def draw_layers(
     maps: Sequence[tuple[str, NDArray[np.floating[Any]]]],
     source: Sequence[str],
     target: Sequence[str],
     path: Path,
 ) -> None:
-    """Write a PNG with a grid of maps like those of `draw_attention`, each with its title, atomically."""
+    """Write a PNG with a grid of titled maps of attention weights (T, S), atomically.
+
+    Source tokens are on the y axis, target tokens on the x axis, as in Fig. 3; only the first 60 are drawn.
+    """
     source, target = source[:LARGEST_MAP], target[:LARGEST_MAP]
     columns = math.ceil(math.sqrt(len(maps)))
     rows = math.ceil(len(maps) / columns)
@@ -69,10 +55,10 @@ def draw_layers(
             axes.set_axis_off()
         for axes, (title, weights) in zip(grid.flat, maps, strict=False):
             image = draw_map(axes, weights, source, target)
-            axes.set_title(title)
+            axes.set_title(title, parse_math=False)
         figure.colorbar(image, ax=grid, shrink=0.5).set_label("attention")
-        with atomic_path(path) as temporary:
-            save(figure, temporary)
+        with atomic_path(path) as temporary:  # without matplotlib's version, which would change the hash
+            figure.savefig(temporary, format="png", dpi=100, metadata={"Software": None})
 
 
 def easy_to_read(shapes: Sequence[tuple[int, ...]], count: int) -> list[int]:
@@ -101,41 +87,6 @@ def draw_map(
     return image
 
 
-def draw_scores(scores: pd.DataFrame, by_length: pd.DataFrame, path: Path) -> None:
-    """Write a PNG with the scores of every model, and chrF by source length, from the tables of both."""
-    with matplotlib.style.context("default"):
-        figure = Figure(figsize=(11, 4.5), layout="constrained")
-        left, right = figure.subplots(1, 2)
-        draw_members(left, scores)
-        bars = right.bar(by_length["source_words"].tolist(), by_length["chrf"].to_numpy())
-        right.bar_label(bars, [f"{n:,}" for n in by_length["sentences"]])
-        right.set_title("chrF2 by source length (number of sentences on top)")
-        right.set_xlabel("source words")
-        right.margins(y=0.1)
-        save(figure, path)
-
-
-def draw_members(axes: Axes, scores: pd.DataFrame) -> None:
-    """Draw BLEU and chrF of every model, side by side, plain and with unknown words replaced."""
-    texts, names = scores["text"].unique(), {"bleu": "BLEU", "chrf": "chrF2"}
-    series = [(text, name) for text in texts for name in names]
-    # The mean of a single seed would only repeat it.
-    hidden = {"std"} if "std" in set(scores["member"]) else {"std", "mean"}
-    members = [str(member) for member in scores["member"].unique() if member not in hidden]
-    width = 0.8 / len(series)
-    for number, (text, name) in enumerate(series):
-        column = scores[scores["text"] == text].set_index("member")[name]
-        places = np.arange(len(members)) + (number - (len(series) - 1) / 2) * width
-        error = [float(column["std"]) if member == "mean" else 0.0 for member in members]
-        label = names[name] + (f", {text}" if len(texts) > 1 else "")
-        bars = axes.bar(places, column[members].to_numpy(), width, yerr=error, label=label)
-        axes.bar_label(bars, fmt="{:.1f}", fontsize=7)
-    axes.set_xticks(range(len(members)), [f"seed {m}" if m.isdigit() else m for m in members])
-    axes.set(title="scores of the test set", ylim=(0, None))
-    axes.margins(y=0.1)
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=len(series), fontsize="small")
-
-
 def make_label(token: str) -> str:
     """Return a token as a label: shortened if too long, and only with characters that the font can show."""
     label = "".join(character if has_glyph(character) else MISSING for character in token)
@@ -146,11 +97,6 @@ def make_label(token: str) -> str:
 def has_glyph(character: str) -> bool:
     """Return whether the pictures' font can show a character."""
     return character.isprintable() and get_font(findfont(FONT)).get_char_index(ord(character)) != 0
-
-
-def save(figure: Figure, path: Path) -> None:
-    """Write a figure as PNG, without matplotlib's version, which would change the file's hash."""
-    figure.savefig(path, format="png", dpi=100, metadata={"Software": None})
 
 
 def plot_curves(trainings: Mapping[str, Path]) -> Figure:

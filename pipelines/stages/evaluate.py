@@ -24,7 +24,7 @@ from convs2s.score.evaluation import (
     tokenize_references,
 )
 from convs2s.score.identity import identify
-from convs2s.score.pictures import draw_attention, draw_scores, easy_to_read
+from convs2s.score.pictures import draw_layers, easy_to_read
 from convs2s.score.tables import join_cells, spread
 from convs2s.text.words.tokenization import Tokenizer
 
@@ -67,13 +67,12 @@ def run(
     write_lines(out / "examples.tsv", join_cells(choose_examples(best, references, params.examples)))
     with atomic_path(out / "pictures") as folder:
         folder.mkdir()
-        draw_scores(evaluation.scores, evaluation.by_length, folder / "scores.png")
         attention = read_sentences(translations / members[0] / "attention.npz", len(references.sources))
         shapes = [item.weights.shape for item in attention]
         chosen = spread(easy_to_read(shapes, params.heat_maps), params.heat_maps)
         for number, index in enumerate(chosen, start=1):
-            item, picture = attention[index], folder / f"attention-{number}.png"
-            draw_attention(item.weights, item.source, item.target, f"test sentence {index + 1}", picture)
+            item, title = attention[index], f"test sentence {index + 1}"
+            draw_layers([(title, item.weights)], item.source, item.target, folder / f"attention-{number}.png")
 
 
 def read_references(test: Path, tokenize: TokenizeParams, languages: tuple[str, str]) -> ReferenceSet:
