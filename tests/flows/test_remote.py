@@ -38,8 +38,9 @@ def workers(server: Server, clones: list[Path], monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.flows
+@pytest.mark.parametrize("again", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_two_trainings_run_remotely_at_the_same_time(
-    server: Server, clones: list[Path], workers: Workers
+    server: Server, clones: list[Path], workers: Workers, again: bool
 ) -> None:
     """The orchestrator ends with all outputs and a clean status, without having run either.
 
@@ -65,7 +66,8 @@ def test_two_trainings_run_remotely_at_the_same_time(
     assert "dropout-0.25" in (repo / "data/trained/1/content").read_text()
     assert toy.run(repo, "git", "ls-remote", "origin", "refs/heads/run/*") == ""
     assert toy.run(repo, "git", "status", "--porcelain", "--", "params.yaml") == "M params.yaml"
-    later_runs_send_only_changes(server, repo, workers)
+    if again:
+        later_runs_send_only_changes(server, repo, workers)
 
 
 def track_texts(repo: Path) -> None:
