@@ -34,23 +34,23 @@ def validate(schema: type[SchemaT], content: object, claim: str) -> SchemaT:
 def describe(fault: Any, schema: type[BaseModel]) -> str:
     """Return one line for a pydantic error."""
     name, known = locate(fault["loc"], schema)
-    found, context = quote(fault["input"]), fault.get("ctx", {})
+    value, context = quote(fault["input"]), fault.get("ctx", {})
     match fault["type"]:
         case "extra_forbidden":
-            text = f"unknown key, found {found}; {suggest(name.rpartition('.')[2], known)}"
+            text = f"unknown key, found {value}; {suggest(name.rpartition('.')[2], known)}"
         case "missing":
             text = "missing"
         case "value_error":
             text = str(context["error"])
         case "string_pattern_mismatch":
-            text = f"expected {PATTERNS.get(context['pattern'], context['pattern'])}, found {found}"
+            text = f"expected {PATTERNS.get(context['pattern'], context['pattern'])}, found {value}"
         case "union_tag_invalid":
             text = f"expected kind {context['expected_tags']}, found {context['tag']!r}"
         case "too_short":
-            text = f"expected at least {context['min_length']} item(s), found {found}"
+            text = f"expected at least {context['min_length']} item(s), found {value}"
         case _:
             expected = fault["msg"].replace("Input should be", "expected").replace("a valid ", "a ")
-            text = f"{expected.replace('a integer', 'an integer')}, found {found}"
+            text = f"{expected.replace('a integer', 'an integer')}, found {value}"
     # A rule that spans sections has no key; its message names them.
     return f"{name}: {text}" if name else text
 

@@ -36,7 +36,7 @@ ModelFolder = Annotated[str, AfterValidator(refuse_output)]
 """A model folder, trained or imported, as an input, or data/none; relative to the repository root."""
 
 
-def given(path: str) -> Path | None:
+def path_or_none(path: str) -> Path | None:
     """Return the path that a key of params.yaml names; None for data/none."""
     return None if path == NOTHING else Path(path)
 

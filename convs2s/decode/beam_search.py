@@ -41,8 +41,8 @@ class BeamSearch(Search):
         finished.add(step, batch.alive, sums, rows, ids, batch.find_forced(step))
         going = remaining(finished.done[batch.alive])
         # At most beam_size of the 2 * beam_size candidates are EOS, so enough others remain.
-        others = np.argsort(ids[going] == EOS, axis=1, kind="stable")[:, : self.beam_size]
-        sums, rows, ids = (np.take_along_axis(a[going], others, 1) for a in (sums, rows, ids))
+        continued = np.argsort(ids[going] == EOS, axis=1, kind="stable")[:, : self.beam_size]
+        sums, rows, ids = (np.take_along_axis(a[going], continued, 1) for a in (sums, rows, ids))
         return Extension(going, rows.ravel(), ids.ravel(), sums)
 
     def _candidates(

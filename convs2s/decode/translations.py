@@ -54,17 +54,19 @@ class Hypothesis:
     attention: Attention | None = None
 
 
-def write_translations(sentences: Sequence[list[str]], found: Iterable[list[Hypothesis]], out: Path) -> None:
+def write_translations(
+    sentences: Sequence[list[str]], n_best_lists: Iterable[list[Hypothesis]], out: Path
+) -> None:
     """Write the translations of sentences to the folder `out`, all or nothing.
 
     Args:
         sentences: words of each.
-        found: hypotheses of each, best first; may be a generator that searches as it is read.
+        n_best_lists: hypotheses of each, best first; may be a generator that searches as it is read.
         out: folder to write.
     """
     done: list[tuple[list[str], list[Hypothesis]]] = []
     attention: list[Attention] = []
-    for words, (best, *others) in zip(sentences, found, strict=True):
+    for words, (best, *others) in zip(sentences, n_best_lists, strict=True):
         done.append((words, [replace(best, attention=None), *others]))
         if best.attention is not None:
             attention.append(best.attention)

@@ -61,10 +61,10 @@ def run_loop(loop: Callable[..., None], items: int, elements: int, *arguments: A
     count = min(torch.get_num_threads(), items, max(1, elements // WORTH_A_THREAD))
     arrays = [as_array(value) if isinstance(value, Tensor) else value for value in arguments]
     bounds = [items * i // count for i in range(count + 1)]
-    others = [threads().submit(loop, *arrays, *bounds[i : i + 2]) for i in range(1, count)]
+    futures = [threads().submit(loop, *arrays, *bounds[i : i + 2]) for i in range(1, count)]
     loop(*arrays, 0, bounds[1])
-    for other in others:
-        other.result()
+    for future in futures:
+        future.result()
 
 
 @functools.cache

@@ -78,8 +78,8 @@ def check_own_digest(description: Mapping[str, Any], origin: Path) -> None:
     Raises:
         ValueError: if they differ.
     """
-    if (found := digest_of_content(description)) != (expected := description.get("sha256")):
-        raise ValueError(describe_change(origin, found, expected))
+    if (digest := digest_of_content(description)) != (expected := description.get("sha256")):
+        raise ValueError(describe_change(origin, digest, expected))
 
 
 def check_files(folder: Path, digests: Mapping[str, str], names: Iterable[str] | None = None) -> None:
@@ -98,14 +98,14 @@ def check_files(folder: Path, digests: Mapping[str, str], names: Iterable[str] |
             raise FileNotFoundError(
                 f"{folder} lacks {name}, which its model.json names. Fetch or package the whole folder again."
             )
-        if (found := digest_of_file(path)) != digests[name]:
-            raise ValueError(describe_change(path, found, digests[name]))
+        if (digest := digest_of_file(path)) != digests[name]:
+            raise ValueError(describe_change(path, digest, digests[name]))
 
 
-def describe_change(path: Path, found: str, expected: object) -> str:
+def describe_change(path: Path, digest: str, expected: object) -> str:
     """Return the message for a file that has changed since it was written."""
     return (
-        f"{path} has changed since it was written: its SHA-256 is {found[:16]}..., but model.json has "
+        f"{path} has changed since it was written: its SHA-256 is {digest[:16]}..., but model.json has "
         f"{str(expected)[:16]}.... Is the copy damaged, or was the file edited? Fetch or package the folder "
         "again; to change search settings, use options of convs2s translate or arguments of convs2s.load."
     )

@@ -60,12 +60,12 @@ def find_bfloat16(device: torch.device) -> tuple[bool, str]:
     if device.type != "cpu":
         return False, f"nothing is known of bfloat16 on {device.type}"
     features = torch.cpu.get_capabilities()
-    found = [name for key, name in BFLOAT16_INSTRUCTIONS.items() if features.get(key)]
+    present = [name for key, name in BFLOAT16_INSTRUCTIONS.items() if features.get(key)]
     # ATEN_CPU_CAPABILITY and ONEDNN_MAX_CPU_ISA can forbid what the processor has.
     level = torch.backends.cpu.get_cpu_capability()
     is_allowed = platform.machine() not in X86 or level not in ("DEFAULT", "NO AVX", "AVX2")
     is_built = torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported()
-    if found and is_allowed and is_built:
-        return True, f"this processor has {found[0]}"
-    forbidden = f" that PyTorch may use ({level})" if found else f" ({level})"
+    if present and is_allowed and is_built:
+        return True, f"this processor has {present[0]}"
+    forbidden = f" that PyTorch may use ({level})" if present else f" ({level})"
     return False, f"this processor has no bfloat16 products{forbidden}"

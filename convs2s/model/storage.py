@@ -90,7 +90,9 @@ def load_start(folder: Path, model: Seq2Seq) -> None:
     weights = load_model(folder).state_dict()
     check_fit(folded_weights(model), weights, folder / WEIGHTS)
     unfold_weights(model, weights)
-    lost = [name for name, found in folded_weights(model).items() if not found.cpu().allclose(weights[name])]
+    lost = [
+        name for name, folded in folded_weights(model).items() if not folded.cpu().allclose(weights[name])
+    ]
     if lost:
         raise ValueError(
             f"{folder / WEIGHTS} does not fit train.tied_embeddings: expected {', '.join(lost)} to equal the "
@@ -106,11 +108,11 @@ def check_fit(own: Mapping[str, torch.Tensor], weights: Mapping[str, torch.Tenso
         ValueError: if they differ, naming up to five tensors with both shapes and types.
     """
     expected = {name: f"{tuple(tensor.shape)} {tensor.dtype}" for name, tensor in own.items()}
-    found = {name: f"{tuple(tensor.shape)} {tensor.dtype}" for name, tensor in weights.items()}
+    stored = {name: f"{tuple(tensor.shape)} {tensor.dtype}" for name, tensor in weights.items()}
     faults = [
-        f"  {name}: expected {expected.get(name, 'nothing')}, found {found.get(name, 'nothing')}"
-        for name in sorted(expected.keys() | found.keys())
-        if expected.get(name) != found.get(name)
+        f"  {name}: expected {expected.get(name, 'nothing')}, found {stored.get(name, 'nothing')}"
+        for name in sorted(expected.keys() | stored.keys())
+        if expected.get(name) != stored.get(name)
     ]
     if faults:
         more = f"\n  and {len(faults) - 5} more" if len(faults) > 5 else ""

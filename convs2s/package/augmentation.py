@@ -28,5 +28,5 @@ def translate_lines(translator: Translator, lines: Iterable[str], total: int) ->
     most = CHUNK_BATCHES * translator.words.params.batch_sentences
     with ProgressBar(total=total, desc="augment", unit=" sentences", unit_scale=True) as progress:
         while chunk := list(itertools.islice(texts, most)):
-            found = translator.translate_n_best(chunk, on_done=progress.advance)
-            yield from zip(chunk, (ranked[0].text for ranked in found), strict=True)
+            n_best_lists = translator.translate_n_best(chunk, on_done=progress.advance)
+            yield from zip(chunk, (ranked[0].text for ranked in n_best_lists), strict=True)

@@ -38,9 +38,9 @@ def write_candidates_of_text(model: Path, source: Path, target: Path, out: Path)
         links = align(corpus, ITERATIONS, Path(work))
         candidates = build_candidates(corpus, links, MOST)
         write_candidates(out, candidates)
-    known = int((candidates.offsets[1:] > candidates.offsets[:-1]).sum())
+    linked = int((candidates.offsets[1:] > candidates.offsets[:-1]).sum())
     return (
-        f"{len(sides[0]):,} pairs: {len(candidates.targets):,} candidates for {known:,} of "
+        f"{len(sides[0]):,} pairs: {len(candidates.targets):,} candidates for {linked:,} of "
         f"{sizes[0]:,} source entries"
     )
 

@@ -139,9 +139,9 @@ def check_whole(folder: Path) -> None:
     """
     missing = [name for name in REQUIRED if not (folder / name).is_file()]
     if missing:
-        found = f"lacks {', '.join(missing)}" if folder.is_dir() else "is not a folder"
+        fault = f"lacks {', '.join(missing)}" if folder.is_dir() else "is not a folder"
         raise FileNotFoundError(
-            f"{folder} {found}. Expected a model folder written by the stage package, such as data/models/1."
+            f"{folder} {fault}. Expected a model folder written by the stage package, such as data/models/1."
         )
     check_files(folder, read_description(folder).files)
 

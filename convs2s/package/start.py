@@ -5,7 +5,7 @@ from pathlib import Path
 
 from convs2s.base.files import read_json
 from convs2s.config.params import Params
-from convs2s.config.section import NOTHING, given
+from convs2s.config.section import NOTHING, path_or_none
 from convs2s.model.description import DESCRIPTION, read_description
 from convs2s.package.folder import check_same, read_settings
 
@@ -17,9 +17,9 @@ def check_models(params: Params, root: Path = Path()) -> None:
         FileNotFoundError: if a folder or file is missing.
         ValueError: if a model is damaged, has the wrong languages, or does not fit.
     """
-    if start := given(params.train.start_from):
+    if start := path_or_none(params.train.start_from):
         check_start(root / start, params)
-    models, text = given(params.augment.models), given(params.augment.text)
+    models, text = path_or_none(params.augment.models), path_or_none(params.augment.text)
     if models is None:
         return
     check_folder("augment.models", root / models)
@@ -30,10 +30,10 @@ def check_models(params: Params, root: Path = Path()) -> None:
             f"augment.models: expected a model folder, or a folder of some, found none in {root / models}."
         )
     for folder in folders:
-        if (found := read_settings(folder).languages) != expected:
+        if (languages := read_settings(folder).languages) != expected:
             raise ValueError(
                 f"augment.models: expected models from {' to '.join(expected)}, to translate {use}, found "
-                f"{folder}, which is from {' to '.join(found)}. augment.text has the target sentences to "
+                f"{folder}, which is from {' to '.join(languages)}. augment.text has the target sentences to "
                 f"translate back; with {NOTHING}, the training source is translated."
             )
         check_same(folders[0], folder)

@@ -82,12 +82,12 @@ def create_app(
         """Translate a text or a list of texts, given as JSON, as a form or in the query string."""
         texts = await search(fields, request)
         best = [join(lines, 0) for lines in texts]
-        others = [list_alternatives(lines, fields.alternatives) for lines in texts]
+        further = [list_alternatives(lines, fields.alternatives) for lines in texts]
         is_one, is_auto = isinstance(fields.q, str), fields.source == "auto"
         source = find_pair(pairs, fields.source, fields.target).source
         return Translated(
             translatedText=best[0] if is_one else best,
-            alternatives=(others[0] if is_one else others) if fields.alternatives else None,
+            alternatives=(further[0] if is_one else further) if fields.alternatives else None,
             detectedLanguage={"language": source, "confidence": 0.0} if is_auto else None,
         )
 
@@ -114,7 +114,9 @@ def create_app(
             Line(
                 source=source,
                 rare=pair.rarity.is_rare(pair.translator.source.tokenize(source)),
-                hypotheses=[describe_translation(found, pair.translator.target) for found in ranked],
+                hypotheses=[
+                    describe_translation(translation, pair.translator.target) for translation in ranked
+                ],
             )
             for text, lines in zip(fields.texts, await search(fields, request), strict=True)
             for source, ranked in zip(text, lines, strict=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.config.model import ModelParams
-from convs2s.config.section import given
+from convs2s.config.section import path_or_none
 from convs2s.config.train import TrainParams
 from convs2s.model.description import DESCRIPTION, digest_of_file
 
@@ -45,7 +45,7 @@ def training_fingerprint(
     settings: dict[str, Any] = {"seed": seed, "workers": workers, "model": model.model_dump()}
     settings |= {name: value for name, value in train.model_dump().items() if name not in NO_EFFECT}
     prints = {name: json.dumps(value) for name, value in settings.items()}
-    if start := given(train.start_from):  # its content counts, not its place
+    if start := path_or_none(train.start_from):  # its content counts, not its place
         prints["start_from"] = digest_of_file(start / DESCRIPTION)  # has those of all files
     prints |= {str(path): digest_of_file(path) for path in files}
     return prints | {f"code of {name}": digest for name, digest in code.items()}

@@ -10,7 +10,7 @@ import torch
 
 from convs2s.base.files import SIDES
 from convs2s.config.model import ModelParams
-from convs2s.config.section import given
+from convs2s.config.section import path_or_none
 from convs2s.config.train import TrainParams
 from convs2s.engine.train.layers import FAST_LAYERS, fast_softmax_loss
 from convs2s.ids.batching import Batching
@@ -57,7 +57,7 @@ def build_training(
     model = build_model(
         model_params, params, seed, sizes, workers.device, FAST_LAYERS if fast else PLAIN_LAYERS
     )
-    if start := given(params.start_from):
+    if start := path_or_none(params.start_from):
         load_start(start, model)
     for name, pairs in (("train", train_pairs), ("valid", valid_pairs)):
         check_lengths(encoded / name, pairs, model)

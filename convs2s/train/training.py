@@ -136,15 +136,15 @@ class State:
 
     def bests(self, count: int) -> list[list[int]]:
         """Return the updates of the `count` best epochs: now, and before the epoch that last changed this."""
-        found: list[list[int]] = []
+        sets: list[list[int]] = []
         for end in range(len(self.epochs), 0, -1):
             order = sorted(self.epochs[:end], key=lambda record: record["validation_perplexity"])
             updates = [int(record["updates"]) for record in order[:count]]
-            if updates not in found:
-                found.append(updates)
-            if len(found) == 2:
+            if updates not in sets:
+                sets.append(updates)
+            if len(sets) == 2:
                 break
-        return found
+        return sets
 
     @property
     def last_is_best(self) -> bool:

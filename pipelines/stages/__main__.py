@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from convs2s.base.messages import TRAINING_MEMORY, report_errors
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
-from convs2s.config.section import Languages, Seeds, given
+from convs2s.config.section import Languages, Seeds, path_or_none
 from pipelines.stages._guard import unchanged
 from pipelines.stages._lifetime import MARK, live_with_dvc
 
@@ -67,7 +67,7 @@ def start(name: str, arguments: Sequence[str]) -> None:
     """
     item = os.environ.get(MARK)
     with unchanged(item) if item else contextlib.nullcontext(load_params()) as params:
-        if given(params.train.start_from) or given(params.augment.models):
+        if path_or_none(params.train.start_from) or path_or_none(params.augment.models):
             from convs2s.package.start import check_models  # noqa: PLC0415  # takes a second
 
             check_models(params)

@@ -50,7 +50,7 @@ def take_state(item: str, text: str) -> dict[str, str]:
     values, files = declared(item, parse_yaml(text, str(PARAMS)))
     shown = {name: json.dumps(value, default=str) for name, value in flatten_values(values).items()}
     stats = {str(path): path.stat() for path in files}
-    return shown | {name: f"{one.st_size} {one.st_mtime_ns} {one.st_ino}" for name, one in stats.items()}
+    return shown | {name: f"{stat.st_size} {stat.st_mtime_ns} {stat.st_ino}" for name, stat in stats.items()}
 
 
 def declared(item: str, params: Any) -> tuple[dict[str, Any], list[Path]]:
@@ -64,16 +64,22 @@ def declared(item: str, params: Any) -> tuple[dict[str, Any], list[Path]]:
         return value if parts[0] == "item" else functools.reduce(operator.getitem, parts, params)
 
     def resolve(part: str) -> list[str]:
-        return [re.sub(r"\$\{(.*?)\}", lambda place: str(find(place[1])), one) for one in stage.get(part, ())]
+        return [
+            re.sub(r"\$\{(.*?)\}", lambda place: str(find(place[1])), text) for text in stage.get(part, ())
+        ]
 
     paths = [Path(at, name) for dep in resolve("deps") for at, _, names in os.walk(dep) for name in names]
     paths += [Path(dep) for dep in resolve("deps") if Path(dep).is_file()]
-    files = [path for path in paths if not any(fnmatch(part, one) for part in path.parts for one in ignored)]
+    files = [
+        path
+        for path in paths
+        if not any(fnmatch(part, pattern) for part in path.parts for pattern in ignored)
+    ]
     return {key: find(key) for key in resolve("params")}, files
 
 
 def list_changes(item: str, before: dict[str, str]) -> str:
     """Return what is no longer as before, values with the old and the new one; an empty text if all is."""
     after = take_state(item, read_text(PARAMS))
-    changes = {one: f"{one} {before.get(one)} -> {after.get(one)}" for one in before | after}
-    return ", ".join(changes[one] for one in changes if before.get(one) != after.get(one))
+    changed = [name for name in before | after if before.get(name) != after.get(name)]
+    return ", ".join(f"{name} {before.get(name)} -> {after.get(name)}" for name in changed)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from convs2s.base.files import read_lines, write_folder
-from convs2s.config.section import given
+from convs2s.config.section import path_or_none
 from convs2s.package.start import list_models, list_texts
 
 
@@ -24,7 +24,7 @@ def run(
     Raises:
         ValueError: if there is nothing to translate, or a line is not UTF-8; before anything is translated.
     """
-    if not given(str(models)):
+    if not path_or_none(str(models)):
         write_folder(out, [])
         return
     # These imports take seconds.
@@ -34,7 +34,7 @@ def run(
     from convs2s.package.augmentation import has_text, translate_lines  # noqa: PLC0415
     from convs2s.package.translator import load  # noqa: PLC0415
 
-    back = given(str(text))
+    back = path_or_none(str(text))
     files = list_texts(back) if back else [raw / "source.txt"]
 
     def lines() -> Iterator[str]:

@@ -26,5 +26,5 @@ def run(align: AlignParams, candidates: CandidatesParams, encoded: Path, out: Pa
         folder = Path(work)
         corpus = copy_ids(source, target, folder)
         links = BACKENDS[align.backend](corpus, align.iterations, folder)
-        found = build_candidates(corpus, links, candidates.per_source)
-        write_candidates(out / "candidates.npz", found)
+        table = build_candidates(corpus, links, candidates.per_source)
+        write_candidates(out / "candidates.npz", table)

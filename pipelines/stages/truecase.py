@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 from convs2s.base.files import SIDES, atomic_path, read_folder
-from convs2s.config.section import Languages, given
+from convs2s.config.section import Languages, path_or_none
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.ids.vocabulary import most_frequent, write_vocabulary
 from convs2s.text.words.pairs import count_cases
@@ -16,7 +16,7 @@ def run(params: TokenizeParams, languages: Languages, start: Path, raw: Path, ou
 
     A training that starts from a model, `start`, takes its truecasers.
     """
-    if params.truecase and given(str(start)):
+    if params.truecase and path_or_none(str(start)):
         copy_truecasers(start, out)
         return
     nothing = Counter[str](), Counter[str]()

@@ -48,10 +48,12 @@ def run(
     models = models_of(member, seeds, trained)
     translator = load_words(models, vocabulary, candidates / "candidates.npz", search)
     print(translator.precision, file=sys.stderr)
-    found = list(translate_corpus(translator, [source.split() for source, _ in pairs], keep_attention=False))
+    n_best_lists = list(
+        translate_corpus(translator, [source.split() for source, _ in pairs], keep_attention=False)
+    )
     rows = []
     for alpha in params.alphas:
-        lines = [" ".join(best_hypothesis(hypotheses, alpha).words) for hypotheses in found]
+        lines = [" ".join(best_hypothesis(hypotheses, alpha).words) for hypotheses in n_best_lists]
         rows.append((alpha, tokenized_bleu(lines, references).value, length_ratio(lines, references)))
     table = pd.DataFrame(rows, columns=COLUMNS)
     bleu = {alpha: score for alpha, score, _ in rows}

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from convs2s.base.files import atomic_path, read_folder
-from convs2s.config.section import given
+from convs2s.config.section import path_or_none
 from convs2s.config.text import VocabularyParams
 from convs2s.text.vocabulary.codec import copy_codecs
 from convs2s.text.vocabulary.learning import count_words, write_codecs
@@ -14,7 +14,7 @@ def run(params: VocabularyParams, start: Path, train: Path, out: Path) -> None:
 
     A training that starts from a model, `start`, takes its vocabularies.
     """
-    if given(str(start)):
+    if path_or_none(str(start)):
         copy_codecs(start, out)
         return
     counts = count_words(read_folder(train))

@@ -206,10 +206,10 @@ def find_likeliest(
         for j in range(columns):
             total += exp(row[j] - top)
         normalizers[i] = top + np.float32(np.log(total))
-        best, found = values[i], tokens[i]
-        best[:], found[:] = LOWEST, excluded[0]
+        best, best_tokens = values[i], tokens[i]
+        best[:], best_tokens[:] = LOWEST, excluded[0]
         if only[i] >= 0:
-            best[0], found[0] = row[only[i]], only[i]
+            best[0], best_tokens[0] = row[only[i]], only[i]
             continue
         for token in excluded:
             row[token] = LOWEST
@@ -217,7 +217,7 @@ def find_likeliest(
             if lanes[lane] >= threshold:
                 for j in range(lane, columns, LANES):
                     if row[j] >= threshold:
-                        insert(row[j], j, best, found)
+                        insert(row[j], j, best, best_tokens)
 
 
 @vectorized
@@ -249,13 +249,13 @@ def find_largest(numbers, largest):
 
 
 @vectorized
-def insert(value, token, best, found):
+def insert(value, token, best, best_tokens):
     """Insert a logit and its token into the largest ones; for equal logits, the smaller token comes first."""
     k = len(best)
-    while k > 0 and (best[k - 1] < value or (best[k - 1] == value and found[k - 1] > token)):
+    while k > 0 and (best[k - 1] < value or (best[k - 1] == value and best_tokens[k - 1] > token)):
         k -= 1
     if k == len(best) or value == LOWEST:
         return
     for later in range(len(best) - 1, k, -1):
-        best[later], found[later] = best[later - 1], found[later - 1]
-    best[k], found[k] = value, token
+        best[later], best_tokens[later] = best[later - 1], best_tokens[later - 1]
+    best[k], best_tokens[k] = value, token
