@@ -62,7 +62,7 @@ def sweep(params: SweepParams) -> State[Any]:
         table = compare(rows, results)
         with atomic_path(ROOT / "data" / "sweeps" / f"{params.table}.csv") as path:
             table.to_csv(path, index=False)
-        get_run_logger().info("\n%s", table.iloc[:, :9].to_string(index=False))
+        get_run_logger().info("\n%s", table.iloc[:, :9].round(2).to_string(index=False))
         records = json.loads(table.to_json(orient="records"))
         create_table_artifact(records, artifacts.key("sweep", params.table))
         return state
