@@ -106,8 +106,15 @@ def import_fairseq(
         write_dictionary(parts / "dictionary.tsv", [])
         settings = Settings((source, target), tokenize, translate, replace=False)
         card = import_card(read, description, settings, segmentation.kind)
-        dictionary = parts / "dictionary.tsv"
-        write_package(out, parts / "model", parts / "vocabulary", dictionary, None, settings, card)
+        write_package(
+            out,
+            model=parts / "model",
+            vocabulary=parts / "vocabulary",
+            dictionary=parts / "dictionary.tsv",
+            candidates=None,
+            settings=settings,
+            card=card,
+        )
     params, norm = description.params, "of 2017 (converted)" if description.old_norm else "per channel"
     return (
         f"{len(params.encoder_widths)} + {len(params.decoder_widths)} blocks, "

@@ -64,13 +64,13 @@ class Seq2Seq(nn.Module):
         )
         self.decoder = Decoder(
             size,
-            params.output_embedding_size,
-            params.decoder_widths,
-            params.decoder_kernels,
-            params.attention,
-            dropout,
-            params.extra_scaling,
-            layers,
+            output_size=params.output_embedding_size,
+            widths=params.decoder_widths,
+            kernel_widths=params.decoder_kernels,
+            attention=params.attention,
+            dropout=dropout,
+            extra_scaling=params.extra_scaling,
+            layers=layers,
         )
         self.dropout = layers.dropout(dropout)
         self.output_layer = (  # W_o, b_o

@@ -46,24 +46,34 @@ def run(
     report, kind = read_json(filtering), read_kind(vocabulary / "segmentation.json")
     kept, precision = report["train"], read_json(metrics)["precision"]
     facts = Facts(
-        params.name,
-        languages,
-        params.data_license,
-        params.domain,
-        kept["pairs"],
-        (kept["source_words"], kept["target_words"]),
-        describe_mistakes(report),
-        describe_model(model, kind) | {"products in training": precision},
-        seed,
-        {f"train.{key}": value for key, value in train.model_dump(mode="json").items()},
-        read_json(evaluation / "metrics.json")["seeds"][str(seed)],
-        read_json(evaluation / "signatures.json"),
-        str(SetIdentity.read(evaluation / "test_set.json")),
-        read_examples(evaluation / "examples.tsv"),
+        name=params.name,
+        languages=languages,
+        data_license=params.data_license,
+        domain=params.domain,
+        pairs=kept["pairs"],
+        words=(kept["source_words"], kept["target_words"]),
+        mistakes=describe_mistakes(report),
+        model=describe_model(model, kind) | {"products in training": precision},
+        seed=seed,
+        training={f"train.{key}": value for key, value in train.model_dump(mode="json").items()},
+        scores=read_json(evaluation / "metrics.json")["seeds"][str(seed)],
+        signatures=read_json(evaluation / "signatures.json"),
+        test_set=str(SetIdentity.read(evaluation / "test_set.json")),
+        examples=read_examples(evaluation / "examples.tsv"),
     )
     settings = Settings(languages, tokenize, with_alpha(translate, read_alpha(tuned)), replace.enabled)
     dictionary, table = alignment / "dictionary.tsv", candidates / "candidates.npz"
-    write_package(out, model, vocabulary, dictionary, table, settings, model_card(facts), truecasers, facts)
+    write_package(
+        out,
+        model=model,
+        vocabulary=vocabulary,
+        dictionary=dictionary,
+        candidates=table,
+        settings=settings,
+        card=model_card(facts),
+        truecasers=truecasers,
+        facts=facts,
+    )
 
 
 def read_examples(path: Path) -> list[tuple[str, str]]:
