@@ -127,11 +127,11 @@ def test_a_comparison_begins_with_what_differs_and_the_figures() -> None:
         "e2": Row({"train.dropout": 0.2}, {"side": "y"}),
     }
     results: dict[str, dict[str, Any]] = {
-        "e1": {"bleu_tokenized": 7.5, "perplexity": 6.5, "std.bleu": 0.1},
+        "e1": {"std.bleu": 0.1, "perplexity, std": 0.2, "bleu_tokenized": 7.5, "perplexity": 6.5},
         "e2": {"failed": "train@1 ended"},
     }
     table = compare(rows, results)
-    figures = ["perplexity, paper", "perplexity", "bleu_tokenized"]
+    figures = ["perplexity, paper", "perplexity", "perplexity, std", "bleu_tokenized"]
     assert list(table) == ["side", "failed", *figures, "train.dropout", "std.bleu", "experiment"]
     assert table["failed"].isna().tolist() == [True, False]
     assert label_rows(rows) == {"e1": "x", "e2": "y"}
