@@ -11,7 +11,7 @@ import sys
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -36,7 +36,18 @@ from convs2s.train.training import Training
 from convs2s.train.work_folder import MARK, WorkFolder, hold
 from convs2s.watch.cost import Meter
 
-PATHS = ("encoded", "vocabulary", "candidates", "work", "out")
+
+class Folders(NamedTuple):
+    """The folders of a training; see `train_model`."""
+
+    encoded: Path
+    vocabulary: Path
+    candidates: Path
+    work: Path
+    out: Path
+
+
+PATHS = Folders._fields
 NO_CODE: Mapping[str, str] = {}
 BUSY = 1.5  # processes per core that are running or waiting
 
@@ -79,9 +90,9 @@ def train_model(
         ChildProcessError: if a worker process fails for any reason; its own message is on stderr.
         KeyboardInterrupt, SystemExit: after Ctrl-C or another signal to end; see `defer_signals`.
     """
-    paths = encoded, vocabulary, candidates, work, out
+    folders = Folders(encoded, vocabulary, candidates, work, out)
     if "RANK" in os.environ or (train.workers == 1 and run.launcher is None):
-        work_as_one(model, train, run, seed, *paths, code=code)
+        work_as_one(model, train, run, seed, folders, code)
         return
     if run.launcher is None:
         choose_device(0, train.workers)  # reject too many workers before starting any
@@ -90,7 +101,7 @@ def train_model(
         (work / MARK).write_text(mark)
     sections = {"model": model.model_dump(), "train": train.model_dump(), "run": run.model_dump()}
     arguments = {**sections, "seed": seed, "code": dict(code), "mark": mark}
-    arguments |= {name: str(path) for name, path in zip(PATHS, paths, strict=True)}
+    arguments |= {name: str(path) for name, path in folders._asdict().items()}
     launch("convs2s.train.run", [encode(arguments)], train, run)
 
 
@@ -104,16 +115,12 @@ def work_as_one(
     params: TrainParams,
     run: RunSection,
     seed: int,
-    encoded: Path,
-    vocabulary: Path,
-    candidates: Path,
-    work: Path,
-    out: Path,
-    *,
+    folders: Folders,
     code: Mapping[str, str],
     may_write: bool = True,
 ) -> None:
     """Train as the only worker or as one of several; see `train_model` and `join_workers`."""
+    encoded, vocabulary, candidates, work, out = folders
     table = candidates / "candidates.npz"
     with join_workers(params.workers, may_write) as workers, contextlib.ExitStack() as stack:
         if workers.writes:  # it holds the lock, so that it is held as long as anything may be written
@@ -253,18 +260,10 @@ def main() -> None:
     run = RunSection.model_validate(arguments["run"])
     name = f"train, worker {os.environ['RANK']} on {socket.gethostname()}"
     with report_errors(name, TRAINING_MEMORY, "The training resumes from its last checkpoint."):
-        paths = {name: Path(arguments[name]) for name in PATHS}
-        mark = paths["work"] / MARK
+        folders = Folders(*(Path(arguments[name]) for name in PATHS))
+        mark = folders.work / MARK
         may_write = mark.is_file() and mark.read_text() == arguments["mark"]
-        work_as_one(
-            model,
-            params,
-            run,
-            arguments["seed"],
-            *paths.values(),
-            code=arguments["code"],
-            may_write=may_write,
-        )
+        work_as_one(model, params, run, arguments["seed"], folders, arguments["code"], may_write)
     # Gloo's threads outlive destroy_process_group, because DDP's reducer keeps the group alive. A thread that
     # waits for the GIL while Python shuts down aborts the process. Everything is written: skip the shutdown.
     sys.stdout.flush()
