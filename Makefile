@@ -111,7 +111,7 @@ test-flows: install
 
 # One case of each kind of fault; ALL=1 runs the whole table
 test-faults: install
-	ALL=$(ALL) python -m pytest -n 2 --dist worksteal -m faults tests/faults
+	ALL=$(ALL) python -m pytest $(if $(ALL),-n 2 --dist worksteal) -m faults tests/faults
 
 # Properties on 100,000 inputs each; the default suite tries 30
 test-properties: install
