@@ -16,8 +16,7 @@ from convs2s.decode.translations import Attention, Hypothesis, one_line
 from convs2s.decode.unknown_replacement import Replacement, replace_unknowns
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.package.facts import Facts, read_facts
-from convs2s.package.folder import check_same, check_whole, load_tokenizers, read_settings
-from convs2s.package.hub import locate
+from convs2s.package.folder import check_same, check_whole, load_tokenizers, locate, read_settings
 from convs2s.text.alignment.dictionary import read_dictionary
 from convs2s.text.words.tokenization import Tokenizer
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from fastapi import HTTPException
 
 from convs2s.ids.vocabulary import read_counts
-from convs2s.package.folder import read_settings
-from convs2s.package.hub import locate
+from convs2s.package.folder import locate, read_settings
 from convs2s.package.layer_attention import LayerAttention, LayerReader
 from convs2s.package.translator import Translation, Translator, load
 from convs2s.text.vocabulary.codec import Codec

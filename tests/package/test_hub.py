@@ -10,7 +10,7 @@ import pytest
 
 import convs2s
 from convs2s.cli import main
-from convs2s.package.hub import locate
+from convs2s.package.folder import locate
 from tests.package.small_package import write_small_package
 
 
