@@ -6,16 +6,16 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from types import FrameType
 
 from convs2s.config.train import RunSection
+from convs2s.train.cost import Meter
+from convs2s.train.curves import Events
 from convs2s.train.loop import EpochReport, UpdateReport
 from convs2s.train.place import Place
 from convs2s.train.training import Training
 from convs2s.train.work_folder import WorkFolder
-from convs2s.watch.cost import Meter
-from convs2s.watch.training import Curves, Progress
+from convs2s.watch.training import Progress
 
 ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)  # Slurm sends the last one before a job's time limit
 
@@ -26,44 +26,44 @@ def follow(
     run: RunSection,
     folder: WorkFolder,
     place: Place | None,
-    meter: Meter,
-    events: Path | None,
 ) -> None:
-    """Train to the end; show progress, write curves and checkpoints to the work folder.
+    """Train to the end; show progress, count the cost, write checkpoints to the work folder.
 
     Args:
         reports: of the training.
         place: gets copies of the checkpoints.
-        events: folder for event files of TensorBoard; None for none.
 
     Raises:
         KeyboardInterrupt, SystemExit: after the update or epoch in which a signal to end came, once it is
             saved and copied; with several workers, after an update.
         OSError: if a checkpoint cannot be saved.
+        ValueError: if event files are wanted, but the package tensorboard is not installed.
     """
-    state = training.state
-    curves = Curves(folder.work / "curves", state.curve, state.epochs, events)
-    perplexity = state.perplexities[-1] if state.epochs else None
-    progress = Progress(folder.work / "progress.json", training.annealing.max_epochs, perplexity)
+    state, progress = training.state, Progress()
+    meter = Meter(state.sessions, training.workers.hardware() | {"precision": state.precision})
+    events = Events(folder.events) if run.tensorboard else None
+    if events:
+        events.add(state.curve, state.epochs)
     saved, limit = time.monotonic(), 60.0 * (run.checkpoint_minutes or float("inf"))
     with defer_signals(training.signals):
         for report, seconds in time_reports(reports):
             if isinstance(report, UpdateReport):
-                meter.count(report.target_tokens, seconds)
+                meter.count(seconds, report.target_tokens)
                 progress.add_update(vars(report), seconds)
-                if state.curve and state.curve[-1]["update"] == report.update:
-                    curves.add_point(state.curve[-1])
+                if events and state.curve and state.curve[-1]["update"] == report.update:
+                    events.add([state.curve[-1]], [])
                 is_due = report.update % run.checkpoint_updates == 0 or time.monotonic() - saved >= limit
                 if not (is_due or is_last(report, training)):
                     continue
             else:
+                meter.count()
                 progress.add_epoch(report.record, report.is_best, seconds)
-                curves.add_epoch(report.record)
-            meter.save(state.updates, folder.list_kept(training))
+                if events:
+                    events.add([], [report.record])
             folder.save(training)
             saved = time.monotonic()
             if place:
-                place.copy(folder.list_files(state.updates), wait=is_last(report, training))
+                place.copy([folder.checkpoint(updates) for updates in folder.list_saved()])
             end_after(report, training)
 
 

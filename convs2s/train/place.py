@@ -1,24 +1,18 @@
 """Copies of a training's checkpoints at an address that all machines see: it can go on from there elsewhere.
 
-    PLACE/ID/checkpoint-UPDATES.safetensors  as in the work folder: the last two, and those of the best epochs
-    PLACE/ID/cost.json                       as in the work folder
-
-A place is a folder or any address that fsspec knows. Copies are made in the background, under a temporary
-name. If the place is full or gone, training goes on, and the next checkpoint is tried again. The newest one
-wins: of two trainings with the same settings, the one that is behind copies for nothing.
+PLACE/ID/checkpoint-UPDATES.safetensors are as in the work folder: the last two, and those of the best epochs.
+A place is a folder or any address that fsspec knows. If it is full or gone, training goes on, and the next
+checkpoint is tried again. The newest whole one wins: half-written ones cannot be used, as in the work folder.
 """
 
 import sys
 from collections.abc import Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import fsspec  # type: ignore[import-untyped]
 
 from convs2s.base.files import atomic_path
 from convs2s.train.checkpoint import list_updates
-
-PART = ".part"
 
 
 class Place:
@@ -34,9 +28,6 @@ class Place:
 
     def __init__(self, address: str, own: Path) -> None:
         self.own, self.address = own, f"{address.rstrip('/')}/{own.name}"
-        self.thread = ThreadPoolExecutor(1)
-        self.copying = Future[None]()
-        self.copying.set_result(None)
         try:
             self.fs, self.root = fsspec.url_to_fs(self.address)
             if "file" in self.fs.protocol and not Path(self.root).parent.is_dir():
@@ -53,10 +44,10 @@ class Place:
         if not self.fs.isdir(self.root):
             self.fs.mkdir(self.root, create_parents=False)
 
-    def list_names(self) -> list[str]:
-        """Return the names of the files that are at the place."""
+    def list_sizes(self) -> dict[str, int]:
+        """Return the names of the files that are at the place, and their sizes."""
         self.fs.invalidate_cache()
-        return [path.rpartition("/")[2] for path in self.fs.ls(self.root, detail=False)]
+        return {file["name"].rpartition("/")[2]: file["size"] for file in self.fs.ls(self.root, detail=True)}
 
     def fetch(self, saved: Iterable[int]) -> str:
         """Copy all checkpoints to the work folder, if one is newer than those `saved`; return a message.
@@ -65,7 +56,7 @@ class Place:
             OSError: if the place or the work folder fails.
         """
         try:
-            names = [name for name in self.list_names() if not name.endswith(PART)]
+            names = list(self.list_sizes())
             if max(list_updates(names), default=0) <= max(saved, default=0):
                 return ""
             for name in names:
@@ -75,33 +66,16 @@ class Place:
             raise OSError(f"run.checkpoints: {self.address} cannot be read: {explain(error)}.") from error
         return f"The checkpoints are copied from {self.address}."
 
-    def copy(self, files: list[Path], *, wait: bool = False) -> None:
-        """Copy files of the work folder in the background, unless a copy is under way.
-
-        Args:
-            files: those needed to go on from here, the newest checkpoint last.
-            wait: for a copy under way, and for this one.
-        """
-        if wait:
-            self.copying.result()
-        if self.copying.done():
-            self.copying = self.thread.submit(self._copy, files)
-        if wait:
-            self.copying.result()
-
-    def _copy(self, files: list[Path]) -> None:
+    def copy(self, checkpoints: list[Path]) -> None:
+        """Copy those that are not there, and remove all others; if that fails, only print a warning."""
         try:
             self._make_folder()
-            before = self.list_names()
-            for path in files:
-                # A checkpoint never changes, but a damaged newest one may be there.
-                if path.name not in before or not list_updates([path.name]) or path == files[-1]:
-                    self.fs.put_file(str(path), f"{self.root}/{path.name}{PART}")
-                    self.fs.mv(f"{self.root}/{path.name}{PART}", f"{self.root}/{path.name}")
-            newest = list_updates([files[-1].name])[0]
-            for name in {*before} - {path.name for path in files}:
-                if max(list_updates([name]), default=0) < newest:
-                    self.fs.rm_file(f"{self.root}/{name}")
+            sizes = self.list_sizes()
+            for path in checkpoints:
+                if sizes.pop(path.name, 0) != path.stat().st_size:
+                    self.fs.put_file(str(path), f"{self.root}/{path.name}")
+            for name in sizes:
+                self.fs.rm_file(f"{self.root}/{name}")
         except Exception as error:
             print(f"Warning: run.checkpoints: {self.address} has not got the newest checkpoint: "
                   f"{explain(error)}. Training goes on; the next checkpoint is tried again.",

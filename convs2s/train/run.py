@@ -5,7 +5,6 @@ import contextlib
 import dataclasses
 import json
 import os
-import shutil
 import socket
 import sys
 import uuid
@@ -15,16 +14,17 @@ from typing import Any, NamedTuple
 
 import torch
 
-from convs2s.base.files import atomic_path
+from convs2s.base.files import atomic_path, write_json
 from convs2s.base.messages import TRAINING_MEMORY, inflect, report_errors
 from convs2s.base.parallel import cores
 from convs2s.config.model import ModelParams
 from convs2s.config.train import RunSection, TrainParams
 from convs2s.ids.vocabulary import PAD
-from convs2s.model.description import WEIGHTS, digest_of_file
 from convs2s.model.precision import Wanted, choose_precision
 from convs2s.model.storage import save_model
 from convs2s.train.checkpoint import Checkpoint, load_mean
+from convs2s.train.cost import sum_up
+from convs2s.train.curves import write_curves
 from convs2s.train.distributed import Workers, choose_device, join_workers
 from convs2s.train.fingerprint import digest_of_library, training_fingerprint
 from convs2s.train.follow import defer_signals, end_after, follow
@@ -34,20 +34,19 @@ from convs2s.train.place import Place
 from convs2s.train.setup import build_training, check_compiler, keep_freed_memory
 from convs2s.train.training import Training
 from convs2s.train.work_folder import MARK, WorkFolder, hold
-from convs2s.watch.cost import Meter
 
 
-class Folders(NamedTuple):
-    """The folders of a training; see `train_model`."""
+class Paths(NamedTuple):
+    """The folders and the file of a training; see `train_model`."""
 
     encoded: Path
     vocabulary: Path
     candidates: Path
     work: Path
     out: Path
+    cost: Path
 
 
-PATHS = Folders._fields
 NO_CODE: Mapping[str, str] = {}
 BUSY = 1.5  # processes per core that are running or waiting
 
@@ -62,6 +61,7 @@ def train_model(
     candidates: Path,
     work: Path,
     out: Path,
+    cost: Path,
     *,
     code: Mapping[str, str] = NO_CODE,
 ) -> None:
@@ -74,11 +74,11 @@ def train_model(
         encoded: folder with train/ and valid/, as written by the stage encode.
         vocabulary: folder with source.tsv and target.tsv.
         candidates: folder with candidates.npz, read only with vocabulary selection.
-        work: folder for checkpoints and progress.json, kept across interruptions
-            (`convs2s.train.work_folder`); costs/ gets hardware, time and speed, in a file named after the
-            model's hash. If another process is training here, this one waits for it. Once the outputs are
-            safe, `remove_ended` deletes the checkpoints; until then, the same call exports the model again.
-        out: folder for model/, curves/ and metrics.json.
+        work: folder for checkpoints, kept across interruptions (`convs2s.train.work_folder`). If another
+            process is training here, this one waits for it. Once the outputs are safe, `remove_ended` deletes
+            the checkpoints; until then, the same call exports the model again.
+        out: folder for model/, curves/ and metrics.json, which are the same however fast they were made.
+        cost: file for hardware, time and speed.
         code: digests of the code by name; a checkpoint of other code is kept, but not resumed from.
 
     Raises:
@@ -90,9 +90,9 @@ def train_model(
         ChildProcessError: if a worker process fails for any reason; its own message is on stderr.
         KeyboardInterrupt, SystemExit: after Ctrl-C or another signal to end; see `defer_signals`.
     """
-    folders = Folders(encoded, vocabulary, candidates, work, out)
+    paths = Paths(encoded, vocabulary, candidates, work, out, cost)
     if "RANK" in os.environ or (train.workers == 1 and run.launcher is None):
-        work_as_one(model, train, run, seed, folders, code)
+        work_as_one(model, train, run, seed, paths, code)
         return
     if run.launcher is None:
         choose_device(0, train.workers)  # reject too many workers before starting any
@@ -101,7 +101,7 @@ def train_model(
         (work / MARK).write_text(mark)
     sections = {"model": model.model_dump(), "train": train.model_dump(), "run": run.model_dump()}
     arguments = {**sections, "seed": seed, "code": dict(code), "mark": mark}
-    arguments |= {name: str(path) for name, path in folders._asdict().items()}
+    arguments |= {name: str(path) for name, path in paths._asdict().items()}
     launch("convs2s.train.run", [encode(arguments)], train, run)
 
 
@@ -115,12 +115,12 @@ def work_as_one(
     params: TrainParams,
     run: RunSection,
     seed: int,
-    folders: Folders,
+    paths: Paths,
     code: Mapping[str, str],
     may_write: bool = True,
 ) -> None:
     """Train as the only worker or as one of several; see `train_model` and `join_workers`."""
-    encoded, vocabulary, candidates, work, out = folders
+    encoded, vocabulary, candidates, work, out, cost = paths
     table = candidates / "candidates.npz"
     with join_workers(params.workers, may_write) as workers, contextlib.ExitStack() as stack:
         if workers.writes:  # it holds the lock, so that it is held as long as anything may be written
@@ -135,7 +135,6 @@ def work_as_one(
         place = None
         if workers.writes and run.checkpoints:
             place = Place(run.checkpoints, folder.own)
-            stack.enter_context(place.thread)
         begin(training, folder, place, params.precision)
         reports = train(training)
         if not workers.writes:
@@ -143,17 +142,13 @@ def work_as_one(
                 for report in reports:
                     end_after(report, training)
             return
-        hardware = workers.hardware() | {"precision": training.state.precision}
-        meter = Meter(folder.cost, hardware, training.state.updates)
-        events = work / "tensorboard" / folder.own.name if run.tensorboard else None
-        follow(training, reports, run, folder, place, meter, events)
+        follow(training, reports, run, folder, place)
         best = folder.best(training.state, params.average)
-        export(training, model_params, best, work / "curves", out)
+        export(training, model_params, best, out)
+        write_json(cost, sum_up(training.state.sessions))
         reason = training.annealing.ends(training.state.perplexities)
         mean = f" The model is the mean of {inflect(len(best), 'epoch')}." if params.average > 1 else ""
         print(f"Training ended: {reason}.{mean}", file=sys.stderr)
-        name = digest_of_file(out / "model" / WEIGHTS)
-        meter.finish(training.state.updates, work / "costs" / f"{name}.json")
         folder.mark_ended(place.address if place else "")
 
 
@@ -212,7 +207,7 @@ def describe_precision(training: Training, wanted: Wanted) -> str:
     return f"{kept}; {slow}" if (slow := choose_precision(chosen, device)).is_slow else f"{kept}."
 
 
-def export(training: Training, params: ModelParams, best: list[Checkpoint], curves: Path, out: Path) -> None:
+def export(training: Training, params: ModelParams, best: list[Checkpoint], out: Path) -> None:
     """Write model/, the mean of the best epochs' checkpoints, curves/ and metrics.json to `out`."""
     out.mkdir(parents=True, exist_ok=True)
     model = training.model
@@ -221,10 +216,8 @@ def export(training: Training, params: ModelParams, best: list[Checkpoint], curv
     source_size, target_size = (side.words.num_embeddings for side in sides)
     with atomic_path(out / "model") as temporary:
         save_model(temporary, model, params, source_size, target_size, PAD)
-    with atomic_path(out / "curves") as temporary:
-        shutil.copytree(curves, temporary)
-    with atomic_path(out / "metrics.json") as temporary:
-        temporary.write_text(json.dumps(metrics(training), indent=2) + "\n", encoding="utf-8")
+    write_curves(out / "curves", training.state.curve, training.state.epochs)
+    write_json(out / "metrics.json", metrics(training))
 
 
 def metrics(training: Training) -> dict[str, Any]:
@@ -260,10 +253,10 @@ def main() -> None:
     run = RunSection.model_validate(arguments["run"])
     name = f"train, worker {os.environ['RANK']} on {socket.gethostname()}"
     with report_errors(name, TRAINING_MEMORY, "The training resumes from its last checkpoint."):
-        folders = Folders(*(Path(arguments[name]) for name in PATHS))
-        mark = folders.work / MARK
+        paths = Paths(*(Path(arguments[name]) for name in Paths._fields))
+        mark = paths.work / MARK
         may_write = mark.is_file() and mark.read_text() == arguments["mark"]
-        work_as_one(model, params, run, arguments["seed"], folders, arguments["code"], may_write)
+        work_as_one(model, params, run, arguments["seed"], paths, arguments["code"], may_write)
     # Gloo's threads outlive destroy_process_group, because DDP's reducer keeps the group alive. A thread that
     # waits for the GIL while Python shuts down aborts the process. Everything is written: skip the shutdown.
     sys.stdout.flush()

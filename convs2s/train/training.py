@@ -19,6 +19,7 @@ from convs2s.ids.vocabulary import PAD
 from convs2s.model.precision import Precision
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.train.annealing import Annealing
+from convs2s.train.cost import Session
 from convs2s.train.distributed import Workers
 from convs2s.train.loss import SoftmaxLoss, SummedLoss
 from convs2s.train.optimizer import Optimizer
@@ -94,6 +95,7 @@ class State:
         epoch_selected: target entries selected, summed over this epoch's batches; 0 without selection.
         curve: the points of the training curve.
         epochs: a record of each finished epoch.
+        sessions: the cost so far, as in `convs2s.train.cost`; only the writer's are complete.
     """
 
     precision: Precision = "float32"
@@ -107,6 +109,7 @@ class State:
     epoch_selected: int = 0
     curve: list[Record] = field(default_factory=list)
     epochs: list[Record] = field(default_factory=list)
+    sessions: list[Session] = field(default_factory=list)
 
     def count(self, result: UpdateResult, tokens: int, learning_rate: float, batches: int) -> None:
         """Count an update with its target tokens, in a pass of this many batches."""

@@ -1,11 +1,8 @@
 """The work folder: files that a training writes while it runs, to resume after any interruption.
 
     WORK/lock                               held by the training that writes here
-    WORK/progress.json, curves/             of the current run, for people and flows
-    WORK/costs/                             of finished trainings
     WORK/tensorboard/ID/                    event files, with run.tensorboard
     WORK/ID/checkpoint-UPDATES.safetensors  of the training whose fingerprint has this ID
-    WORK/ID/cost.json                       its cost so far
     WORK/mark                               of the current run, with several workers
     WORK/ended                              ID of the training that ended last, and where copies of it are
 
@@ -57,7 +54,7 @@ class WorkFolder:
         self.work, self.prints = work, prints
         identity = hashlib.sha256(json.dumps(prints, sort_keys=True).encode()).hexdigest()
         self.own = work / identity[:12]
-        self.cost = self.own / "cost.json"
+        self.events = work / "tensorboard" / self.own.name
 
     def checkpoint(self, updates: int) -> Path:
         """Return the path of the checkpoint after `updates` updates."""
@@ -86,7 +83,6 @@ class WorkFolder:
             state = training.state
             place = f"epoch {len(state.epochs) + 1}, after {inflect(state.updates, 'update')}"
             return "\n".join([*faults, f"Training continues from {path}: {place}."])
-        discard(self.work / "progress.json")
         return "\n".join([*faults, "Training starts from scratch." if faults else self.why_from_scratch()])
 
     def usable(self, updates: int, training: Training) -> Checkpoint:
@@ -136,10 +132,6 @@ class WorkFolder:
         save_checkpoint(self.checkpoint(training.state.updates), training, self.prints)
         for updates in set(self.list_saved()) - kept:
             remove(self.checkpoint(updates))
-
-    def list_files(self, updates: int) -> list[Path]:
-        """Return the files with which to go on elsewhere; the checkpoint after `updates` is the last."""
-        return [self.cost, *(self.checkpoint(n) for n in self.list_saved() if n <= updates)]
 
     def mark_ended(self, copies: str) -> None:
         """Note for `remove_ended` that this training has ended, and the address of its copies, if any."""
@@ -191,7 +183,7 @@ def remove_ended(work: Path) -> None:
     ended = own.with_suffix(ENDED)
     with contextlib.suppress(OSError):  # harmless: the next run would resume at the end
         own.rename(ended)
-    for path in (ended, work / "curves", work / "progress.json", work / MARK, last):
+    for path in (ended, work / MARK, last):
         discard(path)
 
 

@@ -66,6 +66,4 @@ def link_ignored(root: Path, folder: Path, *sources: str) -> None:
 def keep_experiment(root: Path, folder: Path, name: str) -> None:
     """Save a copy's results as a DVC experiment of the workspace, then remove the copy."""
     shell.run(*DVC, "exp", "save", "--force", "--name", name, cwd=folder, env=IDENTITY)
-    for costs in folder.glob("data/checkpoints/*/costs"):  # not outputs, so DVC does not save them
-        shutil.copytree(costs, root / costs.relative_to(folder), dirs_exist_ok=True)
     git(root, "worktree", "remove", "--force", str(folder))

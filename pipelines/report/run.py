@@ -19,7 +19,6 @@ from convs2s.config.load import flatten_values, parse_yaml
 from convs2s.config.params import Params
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.decode.translations import Attention, read_attention
-from convs2s.model.description import digest_of_file
 from convs2s.score.identity import SetIdentity
 from convs2s.text.words.tokenization import Tokenizer
 from pipelines.report.scores import find, read_json
@@ -29,13 +28,12 @@ SPLITS = ("train", "valid", "development", "test")
 FILES = (
     "evaluation", "raw/test", "filtered/report.json", "filtered/rules.csv", "filtered/removed.json",
 )  # fmt: skip
-WEIGHTS = "trained/{}/model/weights.safetensors"
 OF_SEED = (
     "trained/{}/metrics.json",
     "trained/{}/curves",
     "translations/{}/attention.npz",
     "replaced/{}",
-    WEIGHTS,
+    "costs/{}.json",
 )
 
 
@@ -55,7 +53,6 @@ class Run:
 
     name: str
     folder: Path  # with data/
-    costs: dict[str, list[dict[str, Any]]]  # sessions of each seed's training; empty if unknown
     note: str = ""  # a warning for the reader
 
     @cached_property
@@ -116,7 +113,7 @@ def open_run(name: str, root: Path, temporary: Path) -> Run:
 
     Args:
         name: of a folder with params.yaml and data/, or of a git revision or a DVC experiment.
-        root: of the repository that has the revision and the costs of experiments.
+        root: of the repository that has the revision.
         temporary: folder for files from DVC's cache.
 
     Raises:
@@ -126,9 +123,7 @@ def open_run(name: str, root: Path, temporary: Path) -> Run:
     if not (folder / "params.yaml").is_file():
         return open_revision(name, root, temporary / name.replace("/", "-"))
     title = "workspace" if folder.resolve() == root.resolve() else folder.resolve().name
-    run = Run(title, folder, {}, describe_staleness(folder))
-    run.costs.update({seed: read_cost(run, seed, [folder, root]) for seed in run.seeds})
-    return run
+    return Run(title, folder, describe_staleness(folder))
 
 
 def describe_staleness(folder: Path) -> str:
@@ -161,13 +156,11 @@ def open_revision(name: str, root: Path, folder: Path) -> Run:
             f"{name}: this revision has no dvc.lock, so it has no results. Expected a commit that has "
             "one: after make repro, git add dvc.lock params.yaml && git commit."
         )
-    run = Run(name, folder, {})
+    run = Run(name, folder)
     try:
         fetch(files, [LOCK, *(f"data/{path}" for path in FILES)], folder)
         for seed in run.seeds:
             fetch(files, [f"data/{path.format(seed)}" for path in OF_SEED], folder)
-            run.costs[seed] = read_cost(run, seed, [root])
-            (folder / "data" / WEIGHTS.format(seed)).unlink()  # which may be large
         if run.member == "ensemble":
             fetch(files, ["data/replaced/ensemble"], folder)
     except (DvcException, DataIndexDirError, OSError) as error:
@@ -183,17 +176,6 @@ def fetch(files: DVCFileSystem, paths: Iterable[str], folder: Path) -> None:
     for path in paths:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         files.get(path, str(folder / path), recursive=files.isdir(path))
-
-
-def read_cost(run: Run, seed: str, places: Sequence[Path]) -> list[dict[str, Any]]:
-    """Return the sessions of a training, which one of the places has under its weights' digest; or none.
-
-    Each has its hardware, seconds and target tokens: see `convs2s.watch.cost`.
-    """
-    weights = run.folder / "data" / WEIGHTS.format(seed)
-    name = f"{digest_of_file(weights)}.json" if weights.is_file() else "none"
-    costs = [path for place in places for path in sorted(place.glob(f"data/checkpoints/*/costs/{name}"))]
-    return list(read_json(costs[0])) if costs else []
 
 
 def group(runs: Sequence[Run], key: Callable[[Run], str]) -> list[list[Run]]:

@@ -1,7 +1,6 @@
 """The tables of the report."""
 
 import json
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
@@ -74,35 +73,7 @@ def list_scores(run: Run) -> pd.DataFrame:
     return score_table(run.table("evaluation/scores.csv")).reset_index(names="model")
 
 
-def list_trainings(runs: Sequence[Run]) -> list[Row]:
-    """Return a row per training: its metrics."""
+def list_trainings(runs: Sequence[Run], path: str) -> list[Row]:
+    """Return a row per training, from a JSON file of data/, whose name has the seed: its metrics or cost."""
     trainings = [(run, seed) for run in runs for seed in run.seeds]
-    return [
-        {"run": run.name, "seed": seed, **run.json(f"trained/{seed}/metrics.json")} for run, seed in trainings
-    ]
-
-
-def list_costs(runs: Sequence[Run]) -> list[Row]:
-    """Return a row per training: its hardware and time."""
-    return [{"run": run.name, "seed": seed, **cost(run.costs[seed])} for run in runs for seed in run.seeds]
-
-
-def cost(sessions: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the total of a training's sessions; hours are multiplied by the number of devices."""
-    if not sessions:
-        return {"hardware": "not measured"}
-    hours = defaultdict[str, float](float)
-    for session in sessions:
-        hours[session["unit"]] += session["seconds"] * session["count"] / 3600
-    tokens, seconds = (
-        sum(session[key] for session in sessions) for key in ("target_tokens", "training_seconds")
-    )
-    return {
-        "hardware": ", ".join(
-            dict.fromkeys(f"{session['count']} x {session['device']}" for session in sessions)
-        ),
-        "time": " and ".join(f"{value:,.2f} {unit}-hours" for unit, value in hours.items()),
-        "target tokens/s": f"{tokens / seconds:,.0f}" if seconds else "",
-        "products in": ", ".join(dict.fromkeys(session.get("precision", "") for session in sessions)),
-        "PyTorch": ", ".join(dict.fromkeys(session["torch"] for session in sessions)),
-    }
+    return [{"run": run.name, "seed": seed, **run.json(path.format(seed))} for run, seed in trainings]

@@ -21,15 +21,17 @@ def run(
     candidates: Path,
     work: Path,
     out: Path,
+    cost: Path,
 ) -> None:
     """Train; with several workers, this process starts them and waits.
 
-    Checkpoints live in `work`, which survives an interruption; `out` gets model/, metrics.json and curves/. A
-    checkpoint is of use only to the code that wrote it, which dvc.yaml declares.
+    Checkpoints live in `work`, which survives an interruption; `out` gets model/, metrics.json and curves/,
+    and `cost` hardware and time, on which no stage depends. A checkpoint is of use only to the code that
+    wrote it, which dvc.yaml declares.
     """
     _, files = declared(f"train@{seed}", load_params().model_dump())
     code = {str(path): digest_of_file(path) for path in files if path.suffix == ".py"}
-    train_model(model, train, run, seed, encoded, vocabulary, candidates, work, out, code=code)
+    train_model(model, train, run, seed, encoded, vocabulary, candidates, work, out, cost, code=code)
 
 
 def finish(work: Path) -> None:

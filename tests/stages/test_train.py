@@ -20,7 +20,7 @@ def test_the_stage_trains_with_what_it_is_given(tmp_path: Path, monkeypatch: pyt
         lambda *args, **named: given.append(inspect.signature(train_model).bind(*args, **named)),
     )
     params = tiny_params(tmp_path)
-    paths = {name: tmp_path / name for name in ("encoded", "vocabulary", "candidates", "work", "out")}
+    paths = {name: tmp_path / name for name in ("encoded", "vocabulary", "candidates", "work", "out", "cost")}
     train.run(params.model, params.train, params.run, 7, **paths)
     (bound,) = given
     code = bound.arguments.pop("code")

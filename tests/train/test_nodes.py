@@ -28,10 +28,10 @@ TRAIN = """
 from pathlib import Path
 from convs2s.config.load import load_params
 from convs2s.base.messages import report_errors
-from convs2s.train.run import PATHS, train_model
+from convs2s.train.run import Paths, train_model
 params = load_params()
 with report_errors("train", "", ""):
-    train_model(params.model, params.train, params.run, 1, *map(Path, PATHS))
+    train_model(params.model, params.train, params.run, 1, *map(Path, Paths._fields))
 """
 TINY: dict[str, Any] = {
     "batch_sentences": 4,

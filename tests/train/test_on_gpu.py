@@ -13,7 +13,7 @@ import torch
 from convs2s.train.batch_update import queue_update
 from convs2s.train.distributed import Workers
 from convs2s.train.loop import UpdateReport, train
-from convs2s.train.run import PATHS, train_model
+from convs2s.train.run import Paths, train_model
 from convs2s.train.training import Training
 from tests.train.tiny import ALONE, tiny_params, tiny_training, weights, write_tiny
 
@@ -109,7 +109,7 @@ def whole(folder: Path, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> dict
     write_tiny(folder)
     params = tiny_params(folder, **{"dropout": 0.0, **changes})
     monkeypatch.chdir(folder)
-    train_model(params.model, params.train, params.run, 1, *map(Path, PATHS))
+    train_model(params.model, params.train, params.run, 1, *map(Path, Paths._fields))
     metrics: dict[str, Any] = json.loads((folder / "out" / "metrics.json").read_text(encoding="utf-8"))
     return metrics
 

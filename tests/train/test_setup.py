@@ -9,7 +9,7 @@ from torch.testing import assert_close
 
 from convs2s.train.annealing import Annealing
 from convs2s.train.loop import train
-from convs2s.train.run import Folders, work_as_one
+from convs2s.train.run import Paths, work_as_one
 from convs2s.train.setup import annealing, build_training
 from tests.train.tiny import ALONE, tiny_params, tiny_training, weights, write_tiny
 
@@ -77,7 +77,7 @@ def test_compiling_needs_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(
         ValueError, match=r"train\.compile: expected a C\+\+ compiler, found no g\+\+ or clang\+\+"
     ):
-        work_as_one(params.model, params.train, params.run, 1, Folders(*[tmp_path] * 5), {})
+        work_as_one(params.model, params.train, params.run, 1, Paths(*[tmp_path] * 6), {})
 
 
 @pytest.mark.slow

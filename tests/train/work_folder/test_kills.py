@@ -34,7 +34,7 @@ from tests.train.work_folder.trainings import (
 def test_killed_at_any_operation_the_next_run_ends_as_an_undisturbed_one(
     recipe: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is killed before each operation in turn, in epochs of few updates; costs and lock remain.
+    """It is killed before each operation in turn, in epochs of few updates; the lock remains.
 
     No file stays open: over days, leaks would exhaust the limit.
     """
@@ -45,13 +45,12 @@ def test_killed_at_any_operation_the_next_run_ends_as_an_undisturbed_one(
         wanted = finish(**settings)
     kinds = {name.split()[0] for name in moments.names}
     assert kinds == {"open", "mkdir", "replace", "rename", "unlink", "rmdir"}
-    assert len(moments.names) > 40, moments.names
+    assert len(moments.names) > 25, moments.names
     open_files = psutil.Process().num_fds()
     for name, content in zip(moments.names, moments.contents, strict=True):
         put_back(content, WORK, OUT)
         assert finish(**settings) == wanted, name
-        assert [path.name for path in sorted(WORK.iterdir())] == ["costs", "lock"], name
-        assert len(list((WORK / "costs").iterdir())) == 1, name
+        assert [path.name for path in WORK.iterdir()] == ["lock"], name
     assert psutil.Process().num_fds() == open_files
 
 
@@ -92,7 +91,7 @@ def test_any_operation_may_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             except OSError as error:
                 assert "No space left on device" in str(error)
         assert finish(**settings) == wanted, moments.names[-1]
-        assert [path.name for path in sorted(WORK.iterdir())] == ["costs", "lock"]
+        assert [path.name for path in WORK.iterdir()] == ["lock"]
     assert set(ended_well) == {"rename", "rmdir", "unlink"}
 
 

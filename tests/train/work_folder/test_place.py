@@ -1,8 +1,8 @@
 """Checkpoints travel: a training moves between work folders by way of a place that all see."""
 
+import contextlib
 import errno
 import itertools
-import json
 import os
 import re
 import shutil
@@ -18,7 +18,7 @@ import pytest
 from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-untyped]
 
 from convs2s.train import follow, run
-from convs2s.train.place import Place
+from convs2s.train.checkpoint import read_checkpoint
 from convs2s.train.training import Training
 from tests.train.work_folder import trainings
 from tests.train.work_folder.moments import Content, content, put_back
@@ -40,22 +40,10 @@ def _shared(tmp_path: Path) -> None:
     SHARED.mkdir()
 
 
-@pytest.fixture
-def _copied(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each checkpoint is at the place before the next update, as after a while in real trainings."""
-    copy = Place.copy
-
-    def copy_and_wait(self: Place, files: list[Path], *, wait: bool) -> None:
-        copy(self, files, wait=True)
-
-    monkeypatch.setattr(Place, "copy", copy_and_wait)
-
-
 def list_copies() -> list[int]:
     return sorted(map(updates_of, SHARED.glob("*/checkpoint-*")))
 
 
-@pytest.mark.usefixtures("_copied")
 @pytest.mark.parametrize("address", ["shared", "memory://shared", "file://PWD/shared"])
 @pytest.mark.parametrize("recipe", [{}, {"average": 2, "optimizer": "adam"}], ids=["paper", "recipe"])
 def test_a_training_moved_three_times_ends_as_if_it_had_stayed(
@@ -75,18 +63,14 @@ def test_a_training_moved_three_times_ends_as_if_it_had_stayed(
     assert finish(checkpoints=address, **recipe) == wanted
     said = capsys.readouterr().err
     assert "The checkpoints are copied from" in said and "epoch 5, after 8 updates." in said
-    (cost,) = (WORK / "costs").iterdir()
-    assert [s["first"] for s in json.loads(cost.read_text())] == [0, 3, 5, 8]
     fs, root = fsspec.url_to_fs(address)
     assert fs.find(root) == []
 
 
-@pytest.mark.usefixtures("_copied")
 def test_the_place_keeps_what_the_work_folder_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last two, and the best epochs; nothing unfinished."""
+    """The last two, and the best epochs."""
     trainings.train_until(8, monkeypatch, checkpoints="shared")
     assert list_copies() == sorted(map(updates_of, WORK.glob("*/checkpoint-*")))
-    assert not list(SHARED.rglob("*.part"))
 
 
 def test_the_work_folder_is_used_if_it_is_newer(
@@ -104,36 +88,44 @@ def test_the_work_folder_is_used_if_it_is_newer(
     assert "after 4 updates" in said and "are copied from" not in said
 
 
-@pytest.mark.usefixtures("_copied")
 def test_a_damaged_or_unfinished_copy_costs_only_updates(monkeypatch: pytest.MonkeyPatch) -> None:
     """A place may write a file under its final name bit by bit; the one before it is used."""
     wanted = undisturbed()
-    trainings.train_until(5, monkeypatch, checkpoints="shared")
+    trainings.train_until(6, monkeypatch, checkpoints="shared")
     shutil.rmtree(WORK)
-    (newest,) = SHARED.glob("*/checkpoint-5.*")
-    flip(newest)
-    newest.with_name("checkpoint-6.safetensors.part").write_bytes(b"half")
-    trainings.train_until(5, monkeypatch, checkpoints="shared")
+    flip(next(SHARED.glob("*/checkpoint-6.*")))
+    trainings.train_until(6, monkeypatch, checkpoints="shared")
+    for copy in SHARED.glob("*/checkpoint-[56].*"):
+        copy.write_bytes(copy.read_bytes()[: 1 + copy.stat().st_size // 2])
+    trainings.train_until(7, monkeypatch, checkpoints="shared")
     shutil.rmtree(WORK)
-    assert not list(SHARED.rglob("*.part"))
+    assert {updates_of(path) for path in SHARED.glob("*/*") if is_whole(path)} == {*list_copies()}
     assert finish(checkpoints="shared") == wanted
+
+
+def is_whole(checkpoint: Path) -> bool:
+    with contextlib.suppress(ValueError):
+        return bool(read_checkpoint(checkpoint))
+    return False
 
 
 def watched(operation: Callable[..., None], seen: list[Content]) -> Callable[..., None]:
     def call(*paths: Any) -> None:
         seen.append(content(SHARED))
         operation(*paths)
+        copy = Path(os.path.relpath(paths[-1]))
+        if copy.is_file():  # halfway through the copy
+            seen.append({**content(SHARED), copy: copy.read_bytes()[: copy.stat().st_size // 2]})
 
     return call
 
 
-@pytest.mark.usefixtures("_copied")
 def test_a_training_killed_at_any_copy_goes_on_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the place holds at a moment, another machine ends as an undisturbed training."""
     wanted = undisturbed()
     seen = list[Content]()
     with monkeypatch.context() as patch:
-        for name in ("mv", "rm_file"):
+        for name in ("put_file", "rm_file"):
             patch.setattr(LocalFileSystem, name, watched(getattr(LocalFileSystem, name), seen))
         finish(checkpoints="shared")
     assert len(seen) > 30
@@ -160,7 +152,6 @@ def test_a_place_that_cannot_be_used_is_refused_at_the_start(address: str, messa
     assert not OUT.exists()
 
 
-@pytest.mark.usefixtures("_copied")
 @pytest.mark.parametrize("fault", ["full", "gone", "for a while"])
 def test_a_place_that_fails_in_the_middle_is_only_a_warning(
     fault: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -176,7 +167,7 @@ def test_a_place_that_fails_in_the_middle_is_only_a_warning(
         def failing(training: Training) -> Iterator[Any]:
             for report in train(training):
                 if training.state.updates == 3 and fault == "full":
-                    patch.setattr(LocalFileSystem, "mv", refuse)
+                    patch.setattr(LocalFileSystem, "put_file", refuse)
                 elif training.state.updates == 3 and SHARED.exists():
                     SHARED.rename("elsewhere")
                 if training.state.updates == 7 and fault == "for a while":
