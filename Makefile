@@ -61,10 +61,9 @@ repro: install
 	@python -m pipelines.repair
 	@python -m pipelines.check --track
 	dvc repro
-	@python -m pipelines.report.scores
 	@python -m pipelines.report
 
-# data/report.html, or a comparison of several runs, data/comparison.html: make report RUNS=". HEAD~1 my-experiment"
+# The scores and data/report.html, or a comparison of several runs, data/comparison.html: make report RUNS=". HEAD~1 my-experiment"
 report: install
 	@python -m pipelines.report $(RUNS)
 

@@ -12,7 +12,7 @@ import convs2s
 from convs2s.config.params import Params
 from convs2s.config.text import SelectionParams
 from pipelines.report.__main__ import write
-from pipelines.report.scores import report
+from pipelines.report.scores import summarize
 from tests.corpus import NOISE, pairs, with_pairs
 from tests.pipeline import run_all
 from tests.report.made import write_lock
@@ -64,7 +64,7 @@ def test_raw_text_becomes_scores_and_a_model(tmp_path: Path, kind: str) -> None:
             content = (data / "replaced" / member / text).read_text(encoding="utf-8")
             assert content.count("\n") == TEST_PAIRS
             assert text == "plain.txt" or "<unk>" not in content
-    assert "BLEU" in report(data)
+    assert "BLEU" in summarize(data)
     if kind == "word":  # a flow test covers the report for bpe
         text = json.dumps(params.model_dump(mode="json"))
         (tmp_path / "params.yaml").write_text(text, encoding="utf-8")

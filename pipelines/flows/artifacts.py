@@ -32,14 +32,14 @@ def show_scores(stage: Stage) -> None:
 
 
 def show_report(root: Path, name: str) -> None:
-    """Write the report on a finished run, and link to it.
+    """Write the report on a finished run, log its scores, and link to it.
 
     Args:
         root: the run's workspace, this clone or a copy of it; the report itself stays in this clone.
         name: the run's experiment; empty for a run in this clone.
     """
     page = ROOT / "data" / f"report{name and '-' + name}.html"
-    shell.run(sys.executable, "-m", "pipelines.report", str(root), "--out", str(page), cwd=ROOT)
+    command = [sys.executable, "-m", "pipelines.report", "--out", str(page), f"--experiment={name}"]
+    get_run_logger().info("\n%s", shell.run(*command, cwd=root))
     where = f"On {socket.gethostname()}; browsers open a file only from their address bar: `{page}`"
     create_link_artifact(page.as_uri(), page.name, key("report", name), where)
-    get_run_logger().info("Report: %s", page.as_uri())

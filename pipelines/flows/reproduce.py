@@ -1,12 +1,10 @@
 """Flow `reproduce`: does the work of `dvc repro`, with stages in parallel."""
 
-import sys
 from typing import Any
 
-from prefect import flow, get_run_logger, runtime
+from prefect import flow, runtime
 from prefect.states import State
 
-from pipelines import shell
 from pipelines.flows import artifacts, experiment, workspace
 from pipelines.flows.form import RunParams
 from pipelines.flows.graph import read_graph
@@ -36,8 +34,6 @@ def reproduce(params: RunParams = RunParams()) -> State[Any]:  # noqa: B008
         stages = list(read_graph(root).values())
         state = StagesRun(params, stages).run()
         if state.is_completed() and any("scores.csv" in stage.outputs for stage in stages):
-            command = [sys.executable, "-m", "pipelines.report.scores", *["--experiment", name] * bool(name)]
-            get_run_logger().info("\n%s", shell.run(*command, cwd=root))
             artifacts.show_report(root, name)
         if name and state.is_completed():
             experiment.keep_experiment(ROOT, root, name)

@@ -9,7 +9,6 @@ import base64
 import io
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,14 +20,13 @@ from convs2s.base.messages import visible
 from convs2s.score.pictures import plot_curves
 from pipelines.report import sentences, tables
 from pipelines.report.run import Run, group, open_run
+from pipelines.report.scores import summarize
 
 
 def write(names: Sequence[str], root: Path, out: Path) -> None:
     """Write the page; names and errors are those of `open_run`."""
     with TemporaryDirectory() as temporary:
         runs = [open_run(name, root, Path(temporary)) for name in dict.fromkeys(names)]
-        if len({run.name for run in runs}) < len(runs):  # folders of the same name
-            runs = [replace(run, name=name) for run, name in zip(runs, dict.fromkeys(names), strict=True)]
         text = render(runs)
     write_lines(out, text.rstrip("\n").split("\n"))
 
@@ -53,6 +51,7 @@ def render(runs: Sequence[Run]) -> str:
             runs, lambda run: f"{run.json('filtered/report.json')} {run.json('filtered/removed.json')}"
         ),
         curves=draw_curves(runs),
+        list_heat_maps=list_heat_maps,
         tables=tables,
         sentences=sentences,
     )
@@ -60,7 +59,7 @@ def render(runs: Sequence[Run]) -> str:
 
 
 def draw_curves(runs: Sequence[Run]) -> str:
-    """Return a picture of the curves of all trainings, as the address of an image."""
+    """Return a picture of the curves of all trainings."""
     folders = {
         f"{run.name}, seed {seed}" if len(runs) > 1 else f"seed {seed}": run.folder
         / f"data/trained/{seed}/curves"
@@ -70,7 +69,18 @@ def draw_curves(runs: Sequence[Run]) -> str:
     stream = io.BytesIO()
     with matplotlib.style.context(["default", {"svg.hashsalt": "curves"}]):  # equal runs, equal pages
         plot_curves(folders).savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
-    return f"data:image/svg+xml;base64,{base64.b64encode(stream.getvalue()).decode()}"
+    return embed(stream.getvalue(), "svg+xml")
+
+
+def list_heat_maps(run: Run) -> list[str]:
+    """Return the pictures of attention of the stage evaluate."""
+    pictures = run.folder / "data" / "evaluation" / "pictures"
+    return [embed(path.read_bytes(), "png") for path in sorted(pictures.glob("*.png"))]
+
+
+def embed(picture: bytes, kind: str) -> str:
+    """Return a picture as the address of an image."""
+    return f"data:image/{kind};base64,{base64.b64encode(picture).decode()}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -79,9 +89,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m pipelines.report", description=__doc__, formatter_class=form)
     parser.add_argument("runs", nargs="*", metavar="RUN", help="folder, revision or experiment")
     parser.add_argument("--out", type=Path, metavar="FILE", help="page")
+    parser.add_argument("--experiment", default="", help="name under which the run here is going to be saved")
     options = parser.parse_args(arguments)
     out = options.out or Path("data", "comparison.html" if options.runs else "report.html")
     try:
+        if not options.runs:
+            print(summarize(Path("data"), options.experiment))
         write(options.runs or ["."], Path(), out)
     except (ValueError, FileNotFoundError) as error:
         print(error, file=sys.stderr)

@@ -9,7 +9,6 @@ from typing import Any
 import pandas as pd
 from dvc.api import DVCFileSystem
 from dvc.exceptions import DvcException
-from dvc.repo import Repo
 from dvc_data.index import DataIndexDirError
 from pydantic import TypeAdapter
 from scmrepo.exceptions import SCMError
@@ -18,7 +17,6 @@ from convs2s.base.files import read_lines
 from convs2s.config.load import flatten_values, parse_yaml
 from convs2s.config.params import Params
 from convs2s.config.tokenize import TokenizeParams
-from convs2s.decode.translations import Attention, read_attention
 from convs2s.score.identity import SetIdentity
 from convs2s.text.words.tokenization import Tokenizer
 from pipelines.report.scores import find, read_json
@@ -28,13 +26,7 @@ SPLITS = ("train", "valid", "development", "test")
 FILES = (
     "evaluation", "raw/test", "filtered/report.json", "filtered/rules.csv", "filtered/removed.json",
 )  # fmt: skip
-OF_SEED = (
-    "trained/{}/metrics.json",
-    "trained/{}/curves",
-    "translations/{}/attention.npz",
-    "replaced/{}",
-    "costs/{}.json",
-)
+OF_SEED = "trained/{}/metrics.json", "trained/{}/curves", "replaced/{}", "costs/{}.json"
 
 
 @dataclass(frozen=True)
@@ -44,7 +36,6 @@ class Translations:
     sources: list[str]
     references: list[str]
     hypotheses: list[str]
-    attention: list[Attention]  # of the first seed
 
 
 @dataclass(frozen=True)
@@ -53,7 +44,6 @@ class Run:
 
     name: str
     folder: Path  # with data/
-    note: str = ""  # a warning for the reader
 
     @cached_property
     def sections(self) -> dict[str, Any]:
@@ -104,8 +94,7 @@ class Run:
         sources, references, hypotheses = (list(read_lines(find(data / f"{name}.txt"))) for name in names)
         params = TypeAdapter(TokenizeParams).validate_python(self.sections["tokenize"])
         tokenizer = Tokenizer(self.sections["languages"][1], params)
-        attention = read_attention(find(data / f"translations/{self.seeds[0]}/attention.npz"))
-        return Translations(sources, [*map(tokenizer.reference, references)], hypotheses, attention)
+        return Translations(sources, [*map(tokenizer.reference, references)], hypotheses)
 
 
 def open_run(name: str, root: Path, temporary: Path) -> Run:
@@ -122,23 +111,7 @@ def open_run(name: str, root: Path, temporary: Path) -> Run:
     folder = Path(name)
     if not (folder / "params.yaml").is_file():
         return open_revision(name, root, temporary / name.replace("/", "-"))
-    title = "workspace" if folder.resolve() == root.resolve() else folder.resolve().name
-    return Run(title, folder, describe_staleness(folder))
-
-
-def describe_staleness(folder: Path) -> str:
-    """Return a sentence on stages that are not up to date; empty if all are, or the folder has no .dvc."""
-    if not (folder / ".dvc").is_dir():
-        return ""
-    try:
-        with Repo(str(folder)) as repo:
-            stale = sorted(name.rpartition(":")[2] for name in repo.status())  # after another dvc.yaml's path
-    except (DvcException, ValueError) as error:
-        return f"Whether these results are up to date is unknown: dvc status failed: {error}"
-    sentence = (
-        "These results are not up to date with params.yaml, code and data: {} would rerun. Run make repro."
-    )
-    return sentence.format(", ".join(stale)) if stale else ""
+    return Run("workspace" if folder.resolve() == root.resolve() else name, folder)
 
 
 def open_revision(name: str, root: Path, folder: Path) -> Run:

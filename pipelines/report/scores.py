@@ -1,10 +1,7 @@
 """The summary that `make repro` prints at the end: scores, example translations, mistakes in the corpus."""
 
-import argparse
 import json
-import sys
 import textwrap
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +35,8 @@ def read_json(path: Path) -> Any:
     return json.loads(find(path).read_text(encoding="utf-8"))
 
 
-def report(data: Path, experiment: str = "") -> str:
-    """Return the report on the results in `data`; raise FileNotFoundError if the pipeline is unfinished.
+def summarize(data: Path, experiment: str = "") -> str:
+    """Return a summary of the results in `data`; raise FileNotFoundError if the pipeline is unfinished.
 
     Args:
         experiment: the DVC experiment that the results become, if they are from a copy of the workspace.
@@ -60,7 +57,7 @@ def report(data: Path, experiment: str = "") -> str:
         f"To use a model: {restore}.venv/bin/convs2s translate --model {data}/models/{seed}",
         "Other outputs: docs/tutorial.md",
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
 def score_table(scores: pd.DataFrame) -> pd.DataFrame:
@@ -100,21 +97,3 @@ def list_mistakes(path: Path) -> list[str]:
         f"{split} pairs also in training: {overlap['pairs']:,} of {overlap['of']:,}"
         for split, overlap in counts.get("overlap", {}).items()
     ]
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Print the report on the given folder (default: `data`); return the exit status."""
-    parser = argparse.ArgumentParser("python -m pipelines.report.scores", description=__doc__)
-    parser.add_argument("data", nargs="?", type=Path, default=Path("data"), help="folder (default: data)")
-    parser.add_argument("--experiment", default="", help="name under which the results are saved")
-    options = parser.parse_args(arguments)
-    try:
-        print(report(options.data, options.experiment), end="")
-    except FileNotFoundError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""Sentences of the test set: translations compared with their references, and attention (Fig. 3)."""
+"""Sentences of the test set: translations compared with their references."""
 
 import re
 from collections.abc import Sequence
@@ -7,12 +7,10 @@ from statistics import fmean
 from typing import Any
 
 from convs2s.score.corpus_scores import sentence_chrf
-from convs2s.score.pictures import LONGEST_LABEL, easy_to_read
 from convs2s.score.tables import spread
 from pipelines.report.run import Run
 
 EXAMPLES = 5  # of each kind
-HEAT_MAPS = 2
 # A word, a character of a script without spaces, or a punctuation mark; each with the space before it.
 PIECE = re.compile(r"\s*(?:[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+|\S)|\s+")
 Pieces = list[tuple[str, bool]]
@@ -60,20 +58,3 @@ def compare(hypothesis: str, reference: str) -> tuple[Pieces, Pieces]:
             unmarked = part[: len(part) - len(part.lstrip())] if alone else ""  # space before marked words
             side += [piece for piece in ((unmarked, False), (part[len(unmarked) :], alone)) if piece[0]]
     return sides
-
-
-def choose_heat_maps(runs: Sequence[Run]) -> list[list[dict[str, Any]]]:
-    """Return, for a few sentences, the attention of each run's first seed; all have the same test set."""
-    shapes = [sentence.weights.shape for sentence in runs[0].translations.attention]
-    lines = spread(easy_to_read(shapes, HEAT_MAPS), HEAT_MAPS)
-    return [[show_heat_map(run, line) for run in runs] for line in lines]
-
-
-def show_heat_map(run: Run, line: int) -> dict[str, Any]:
-    """Return the tokens of one sentence, shortened, and the attention between them."""
-    attention = run.translations.attention[line]
-    source, target = (
-        [token[:LONGEST_LABEL] for token in side] for side in (attention.source, attention.target)
-    )
-    weights = attention.weights.tolist()
-    return {"run": run.name, "line": line + 1, "source": source, "target": target, "weights": weights}

@@ -73,7 +73,15 @@ def list_scores(run: Run) -> pd.DataFrame:
     return score_table(run.table("evaluation/scores.csv")).reset_index(names="model")
 
 
-def list_trainings(runs: Sequence[Run], path: str) -> list[Row]:
-    """Return a row per training, from a JSON file of data/, whose name has the seed: its metrics or cost."""
+def list_trainings(runs: Sequence[Run]) -> list[Row]:
+    """Return a row per training: its metrics and cost."""
     trainings = [(run, seed) for run in runs for seed in run.seeds]
-    return [{"run": run.name, "seed": seed, **run.json(path.format(seed))} for run, seed in trainings]
+    return [
+        {
+            "run": run.name,
+            "seed": seed,
+            **run.json(f"trained/{seed}/metrics.json"),
+            **run.json(f"costs/{seed}.json"),
+        }
+        for run, seed in trainings
+    ]

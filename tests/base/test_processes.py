@@ -64,7 +64,7 @@ def test_a_program_returns_what_it_prints_or_fails_with_its_command_and_status(t
             run(sys.executable, "-c", code, cwd=tmp_path)
 
 
-@pytest.mark.parametrize("module", ["stages", "check", "repair", "report.scores", "flows.machine"])
+@pytest.mark.parametrize("module", ["stages", "check", "repair", "report", "flows.machine"])
 @pytest.mark.parametrize("foreign", ["convs2s", "pipelines"])
 def test_every_entrance_refuses_the_code_of_another_clone(module: str, foreign: str, tmp_path: Path) -> None:
     """An editable install in a shared virtual environment would otherwise win."""

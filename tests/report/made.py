@@ -9,9 +9,9 @@ import numpy as np
 
 from convs2s.base.files import write_folder, write_json, write_lines
 from convs2s.config.load import parse_yaml
-from convs2s.decode.translations import Attention, write_attention
 from convs2s.score.evaluation import ReferenceSet, ScoredText, evaluate
 from convs2s.score.identity import SetIdentity
+from convs2s.score.pictures import draw_layers
 from pipelines.overrides import apply_overrides
 from pipelines.stages import filter as filter_stage
 from pipelines.stages.evaluate import write_evaluation
@@ -61,14 +61,13 @@ def write_lock(folder: Path, text: str) -> None:
 
 
 def write_test_set(data: Path, hypotheses: Mapping[str, Sequence[str]]) -> None:
-    """Write the test set, translations, their scores and their attention."""
+    """Write the test set, translations, their scores and a picture of attention."""
     write_folder(data / "raw" / "test", TEST)
     sources, references = (list(side) for side in zip(*TEST, strict=True))
     for member, lines in hypotheses.items():
         write_lines(data / "replaced" / member / "plain.txt", list(lines))
-        tokens = [(source.split(), line.split()) for source, line in zip(sources, lines, strict=True)]
-        attention = [Attention(np.full((len(t), len(s)), 1 / len(s)), s, t) for s, t in tokens]
-        write_attention(data / "translations" / member / "attention.npz", attention)
+    picture = data / "evaluation" / "pictures" / "attention-1.png"
+    draw_layers([("sentence", np.full((2, 2), 0.5))], ["a", "b"], ["c", "d"], picture)
     lengths = [len(source.split()) for source in sources]
     reference_set = ReferenceSet(sources, references, lengths, references, [(one,) for one in references])
     texts = [ScoredText(member, "plain", list(lines), list(lines)) for member, lines in hypotheses.items()]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.base.files import write_json, write_lines
-from pipelines.report.scores import main, report
+from pipelines.report.scores import summarize
 
 COLUMNS = "text,member,bleu,bleu_tokenized,chrf,length_ratio,unknown_words"
 SCORES = [COLUMNS, "plain,1,20.5,21.0,50.25,0.98,1234.0", "plain,mean,20.5,21.0,50.25,0.98,1234.0"]
@@ -50,25 +50,25 @@ def test_the_score_table_has_a_row_per_model(data: Path) -> None:
 
     With one seed, a row for the mean would say the same; with replacement, rows say which text they score.
     """
-    assert rows(report(data), "Scores of the test set") == [
+    assert rows(summarize(data), "Scores of the test set") == [
         "model BLEU tokenized BLEU chrF2 length ratio <unk>",
         "seed 1 20.50 21.00 50.25 0.9800 1,234.0",
     ]
     write_lines(data / "evaluation" / "scores.csv", SEVERAL)
-    table = rows(report(data), "Scores of the test set")
+    table = rows(summarize(data), "Scores of the test set")
     assert table[:2] == [
         "model unknown words BLEU tokenized BLEU chrF2 length ratio <unk>",
         "seed 1 kept 20.50 21.00 50.25 0.9800 12.0",
     ]
     names = ["seed 2 kept", "mean kept", "standard deviation kept", "ensemble kept", "seed 1 replaced"]
     assert [re.sub(r" \d+\.\d.*", "", row) for row in table[2:]] == names
-    assert f"\nof wmt14/full: 3,003 lines, sha256 {'0' * 64}\n" in report(data)
-    assert f"\nBLEU            {SIGNATURE}\nchrF2           nc:6\n" in report(data)
+    assert f"\nof wmt14/full: 3,003 lines, sha256 {'0' * 64}\n" in summarize(data)
+    assert f"\nBLEU            {SIGNATURE}\nchrF2           nc:6\n" in summarize(data)
 
 
 def test_examples_are_wrapped_and_harmless(data: Path) -> None:
     """An empty side is marked; a corpus must not be able to clear the screen."""
-    text = report(data).partition("To use a model")[0]  # a path cannot wrap
+    text = summarize(data).partition("To use a model")[0]  # a path cannot wrap
     assert rows(text, "Example translations") == [
         "line 17, model 1: sentence BLEU 30.0, chrF2 60.0",
         "source the girl sleeps .",
@@ -86,22 +86,11 @@ def test_mistakes_in_the_corpus_are_shown(data: Path) -> None:
     overlap = {"test": {"pairs": 1, "sources": 2, "of": 2000}}
     counts = {"pairs_read": 30000, "overlap": overlap, "warnings": ["test: swapped"]}
     write_json(data / "filtered" / "report.json", counts)
-    assert "\nWarning: test: swapped\ntest pairs also in training: 1 of 2,000\n" in report(data)
+    assert "\nWarning: test: swapped\ntest pairs also in training: 1 of 2,000\n" in summarize(data)
 
 
 def test_the_report_ends_with_what_comes_next(data: Path) -> None:
     """An experiment's model must be restored first."""
-    use = f"convs2s translate --model {data}/models/1\nOther outputs: docs/tutorial.md\n"
-    assert report(data).endswith(f"\nTo use a model: .venv/bin/{use}")
-    assert report(data, "more").endswith(f"\nTo use a model: dvc exp apply more && .venv/bin/{use}")
-
-
-def test_missing_results_say_which_command_makes_them(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The user gets one line on stderr and exit status 1, but no traceback."""
-    assert main([str(data)]) == 0
-    assert capsys.readouterr().out == report(data)
-    (data / "evaluation" / "scores.csv").unlink()
-    assert main([str(data)]) == 1
-    out, error = capsys.readouterr()
-    assert out == ""
-    assert error.startswith(f"{data / 'evaluation' / 'scores.csv'} does not exist: the run has not finished")
+    use = f"convs2s translate --model {data}/models/1\nOther outputs: docs/tutorial.md"
+    assert summarize(data).endswith(f"\nTo use a model: .venv/bin/{use}")
+    assert summarize(data, "more").endswith(f"\nTo use a model: dvc exp apply more && .venv/bin/{use}")
