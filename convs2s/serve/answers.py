@@ -1,8 +1,7 @@
 """What the routes answer: translations as LibreTranslate has them, and what the page shows besides."""
 
-import re
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, Field
 
@@ -10,7 +9,6 @@ from convs2s.package.layer_attention import LayerAttention
 from convs2s.package.translator import Translation
 from convs2s.serve.pairs import Pair
 from convs2s.text.languages import name
-from convs2s.text.words.tokenization import Tokenizer
 
 
 class Translated(BaseModel):
@@ -40,29 +38,18 @@ class Model(BaseModel):
     examples: list[str] = Field(description="Test sentences to try.")
 
 
-class Replaced(BaseModel):
-    """An unknown word that was replaced (§4.3)."""
-
-    start: int = Field(description="Where the word begins in the text, in characters.")
-    end: int
-    source_word: str = Field(description="The source word that got the most attention.")
-    how: Literal["dictionary", "copy"]
-
-
 class Alternative(BaseModel):
     """A translation of a line."""
 
     text: str
     score: float = Field(description="log-likelihood / length^alpha, in nats.")
     log_likelihood: float = Field(description="In nats.")
-    replaced: list[Replaced]
 
 
 class Line(BaseModel):
     """A line of the text with its translations, best first."""
 
     source: str
-    rare: bool = Field(description="Whether it is unlike the training text, for example in another language.")
     hypotheses: list[Alternative]
 
 
@@ -112,29 +99,10 @@ def describe_pair(pair: Pair) -> Model:
     )
 
 
-def describe_translation(translation: Translation, tokenizer: Tokenizer) -> Alternative:
-    """Return a translation with the places of its replaced words."""
-    spans = find_spans(translation.text, [tokenizer.detokenize([word]) for word in translation.words])
-    replaced = []
-    for replacement in translation.replacements:
-        start, end = spans[replacement.word]
-        word, how = replacement.source_word, replacement.how
-        replaced.append(Replaced(start=start, end=end, source_word=word, how=how))
+def describe_translation(translation: Translation) -> Alternative:
+    """Return a translation with its scores, rounded."""
     score, likelihood = round(translation.score, 4), round(translation.log_likelihood, 4)
-    return Alternative(text=translation.text, score=score, log_likelihood=likelihood, replaced=replaced)
-
-
-def find_spans(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the start and end of each word in detokenized text; an empty span if the word is not there.
-
-    Detokenization moves spaces and may change case, but keeps the order of words.
-    """
-    spans, position = list[tuple[int, int]](), 0
-    for word in words:
-        match = re.compile(re.escape(word), re.IGNORECASE).search(text, position)
-        spans.append(match.span() if match else (position, position))
-        position = spans[-1][1]
-    return spans
+    return Alternative(text=translation.text, score=score, log_likelihood=likelihood)
 
 
 def describe_attention(attention: LayerAttention) -> Attended:

@@ -109,15 +109,8 @@ def create_app(
     @app.post("/n-best", openapi_extra=describe_body())
     async def n_best(fields: Fields, request: Request) -> list[Line]:
         """Translate a text; for each line, return all hypotheses of the beam, with scores."""
-        pair = find_pair(pairs, fields.source, fields.target)
         return [
-            Line(
-                source=source,
-                rare=pair.rarity.is_rare(pair.translator.source.tokenize(source)),
-                hypotheses=[
-                    describe_translation(translation, pair.translator.target) for translation in ranked
-                ],
-            )
+            Line(source=source, hypotheses=[describe_translation(translation) for translation in ranked])
             for text, lines in zip(fields.texts, await search(fields, request), strict=True)
             for source, ranked in zip(text, lines, strict=True)
         ]

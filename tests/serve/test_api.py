@@ -10,7 +10,6 @@ import httpx
 import pytest
 
 from convs2s.package.translator import Translator
-from convs2s.serve.answers import find_spans
 from convs2s.serve.pairs import Pair
 from tests.serve.running import running
 
@@ -92,12 +91,6 @@ def test_attention_of_each_layer_is_shown(server: str, pairs: list[Pair]) -> Non
         assert row == pytest.approx(weights, abs=0.0006)
     with running([replace(pairs[0], members=2)]) as ensemble:
         assert post(ensemble, "attention", q=TEXT).json()["error"].endswith("and a single model.")
-
-
-def test_a_line_unlike_the_training_text_is_marked(server: str) -> None:
-    """The letters q, x and z occur in no word of it."""
-    lines = post(server, "n-best", q="ein Haus und noch eins.\n\nqzx xqz").json()
-    assert [line["rare"] for line in lines] == [False, False, True]
 
 
 @pytest.mark.parametrize(
@@ -192,11 +185,3 @@ def test_a_request_that_its_client_has_given_up_is_not_translated(
         first.join()
         assert post(server, q="Haus").status_code == 200
     assert translated == ["ein", "Haus"]
-
-
-def test_words_are_found_in_order_whatever_the_spaces_and_case() -> None:
-    """The second `die` must not match the first; detokenization removes spaces, truecasing changes case."""
-    text = "Die Frau, die Emma-Lea kennt."
-    spans = find_spans(text, ["die", "Frau", ",", "die", "Emma-Lea", "kennt", "."])
-    assert [text[start:end] for start, end in spans] == ["Die", "Frau", ",", "die", "Emma-Lea", "kennt", "."]
-    assert spans[3] == (10, 13)

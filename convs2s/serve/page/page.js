@@ -31,20 +31,6 @@ async function ask(path, text) {
   throw new Error(error || `The server has answered with status ${answer.status}.`);
 }
 
-// Text with replaced words marked. The server counts characters, JavaScript UTF-16 units: hence the array.
-function marked(hypothesis) {
-  const characters = Array.from(hypothesis.text), parts = [];
-  let end = 0;
-  for (const word of hypothesis.replaced) {
-    const from = word.how === "copy" ? "copied from" : "from the dictionary, for";
-    parts.push(characters.slice(end, word.start).join(""),
-      element("mark", { title: `unknown word: ${from} “${word.source_word}”` },
-        characters.slice(word.start, word.end).join("")));
-    end = word.end;
-  }
-  return [...parts, characters.slice(end).join("")];
-}
-
 function showModel() {
   const { name, summary, examples } = models[byId("pair").value];
   document.title = byId("name").textContent = name;
@@ -69,7 +55,7 @@ async function translate() {
   say(text.trim() && "Translating …");
   if (!text.trim()) {
     byId("translation").replaceChildren();
-    byId("details").hidden = byId("rare").hidden = true;
+    byId("details").hidden = true;
     return;
   }
   try {
@@ -82,24 +68,19 @@ async function translate() {
 }
 
 function showTranslation() {
-  const parts = lines.flatMap((line, i) => [i ? "\n" : "", ...marked(line.hypotheses[0])]);
-  byId("translation").replaceChildren(...parts);
+  byId("translation").textContent = lines.map((line) => line.hypotheses[0].text).join("\n");
   const filled = lines.map((line, i) => [line, i]).filter(([line]) => line.source.trim());
   byId("line").replaceChildren(...filled.map(([line, i]) => element("option", { value: i }, line.source)));
   byId("line-label").hidden = filled.length < 2;
   byId("line").value = filled[filled.length - 1][1];
   byId("details").hidden = false;
-  const rare = lines.find((line) => line.rare), [language] = models[byId("pair").value].languages.split(" → ");
-  byId("rare").hidden = !rare;
-  byId("rare").textContent = rare && `“${rare.source}” is unlike the text that the model was trained on: it has `
-    + `rare words. Is it ${language}, and about the same things? Check its translation.`;
   showLine();
 }
 
 async function showLine() {
   const line = lines[byId("line").value];
   byId("hypotheses").tBodies[0].replaceChildren(...line.hypotheses.map((hypothesis) => element("tr", {},
-    element("td", {}, hypothesis.score.toFixed(3)), element("td", {}, ...marked(hypothesis)))));
+    element("td", {}, hypothesis.score.toFixed(3)), element("td", {}, hypothesis.text))));
   try {
     const attention = await ask("attention", line.source);
     if (line === lines[byId("line").value]) showAttention(attention);
