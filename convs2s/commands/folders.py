@@ -17,43 +17,29 @@ def add_attention(commands: Any) -> None:
         "attention",
         run_attention,
         "show what each decoder layer attends to",
-        "Translate a text and show what each decoder layer attended to, and the average. A .png file gets "
-        "heat maps; a .npz file gets the weights, as the arrays layers (layer, target, source), numbers (of "
-        "the layers), average (target, source), source and target (the tokens).",
-        'convs2s attention "My dog is sleeping." --model data/models/1 --out dog.png --out dog.npz',
+        "Translate a text and draw a heat map of what each decoder layer attended to, and of the average.",
+        'convs2s attention "My dog is sleeping." --model data/models/1 --out dog.png',
     )
     add = command.add_argument
     add("text", help="a sentence")
     add("--model", required=True, type=Path, metavar="DIR", help="model folder")
-    out = "file to write, .png or .npz; may be given several times"
-    add("--out", required=True, type=Path, action="append", metavar="FILE", help=out)
+    add("--out", required=True, type=Path, metavar="FILE", help="PNG file to write")
 
 
 def run_attention(options: argparse.Namespace) -> None:
-    """Translate the text; write the requested files.
+    """Translate the text; draw its attention.
 
     Raises:
         FileNotFoundError: if a file of the model folder is missing.
-        ValueError: if an output file is neither PNG nor NPZ, the model is damaged or the text is empty.
+        ValueError: if the model is damaged or the text is empty.
     """
-    for path in options.out:  # before any slow work
-        if path.suffix.lower() not in (".png", ".npz"):
-            raise ValueError(
-                f"--out {path}: expected the suffix .png for heat maps or .npz for the weights, found "
-                f"{path.suffix!r}."
-            )
-    from convs2s.package.layer_attention import read_attention_of, write_layers  # noqa: PLC0415
+    from convs2s.package.layer_attention import read_attention_of  # noqa: PLC0415
+    from convs2s.score.pictures import draw_layers  # noqa: PLC0415
 
     attention = read_attention_of(options.model, options.text)
-    for path in options.out:
-        if path.suffix.lower() == ".npz":
-            write_layers(path, attention)
-        else:
-            from convs2s.score.pictures import draw_layers  # noqa: PLC0415
-
-            titles = [f"layer {number}" for number in attention.numbers]
-            maps = [*zip(titles, attention.layers, strict=True), ("average", attention.average)]
-            draw_layers(maps, attention.source, attention.target, path)
+    titles = [f"layer {number}" for number in attention.numbers]
+    maps = [*zip(titles, attention.layers, strict=True), ("average", attention.average)]
+    draw_layers(maps, attention.source, attention.target, options.out)
 
 
 def add_candidates(commands: Any) -> None:

@@ -16,10 +16,10 @@ from convs2s.config.translate import TranslateParams
 from convs2s.exchange.fairseq_architecture import position_rows, read_architecture
 from convs2s.exchange.fairseq_files import Checkpoint, read_checkpoint, read_fairseq_dictionary
 from convs2s.exchange.fairseq_weights import Fconv, compare_shapes, convert_weights, has_old_norm
-from convs2s.exchange.import_card import import_card
 from convs2s.ids.vocabulary import PAD, SPECIALS, write_vocabulary
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import build_unfilled, save_model
+from convs2s.package import model_card
 from convs2s.package.folder import Settings, write_package
 from convs2s.text.alignment.dictionary import write_dictionary
 from convs2s.text.vocabulary.codec import ALLOWED, CODES, IMPORTED_MODEL
@@ -105,7 +105,7 @@ def import_fairseq(
         write_segmentation(parts / "vocabulary", entries, segmentation)
         write_dictionary(parts / "dictionary.tsv", [])
         settings = Settings((source, target), tokenize, translate, replace=False)
-        card = import_card(read, description, settings, segmentation.kind)
+        card = write_import_card(read, parts / "model", settings, segmentation.kind)
         write_package(
             out,
             model=parts / "model",
@@ -122,6 +122,21 @@ def import_fairseq(
         f"{description.sizes[0]:,} source and {description.sizes[1]:,} target entries, weight norm {norm}; "
         f"text is segmented by: {segmentation.kind}"
     )
+
+
+def write_import_card(checkpoint: Checkpoint, model: Path, settings: Settings, segmentation: str) -> str:
+    """Return the model card, with what docs/fairseq.md says is kept of fairseq's conventions."""
+    tokenize, translate = settings.tokenize.model_dump(), settings.translate.model_dump()
+    rows = {
+        "fairseq's architecture": str(checkpoint.arguments.get("arch")),
+        **model_card.describe_model(model, segmentation),
+        "dropout in training": str(checkpoint.arguments.get("dropout")),
+        "words": ", ".join(f"{key}: {value}" for key, value in tokenize.items() if value),
+        "search": ", ".join(f"{key}: {value}" for key, value in translate.items()),
+    }
+    table = model_card.write_table("", ("", ""), list(rows.items()))
+    title = f"{checkpoint.path.name}, imported from fairseq"
+    return model_card.write_card(title, settings.languages, "unknown", [table])
 
 
 def describe_model(checkpoint: Checkpoint, sizes: tuple[int, int]) -> Fconv:

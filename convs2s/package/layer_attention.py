@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from jaxtyping import Float32
 
-from convs2s.base.files import atomic_path
 from convs2s.decode.batches import pad
 from convs2s.decode.translations import block_diagonal
 from convs2s.decode.word_translator import WordTranslator
@@ -96,16 +95,3 @@ def read_attention_of(folder: Path, text: str) -> LayerAttention:
     # An undecodable byte on the command line becomes a lone surrogate, which is not a character.
     [clean] = list_texts(text)
     return LayerReader.of(translator).read(translator.source.tokenize(clean))
-
-
-def write_layers(path: Path, attention: LayerAttention) -> None:
-    """Write NPZ, atomically: layers (L, T, S), numbers (L), average (T, S), source (S), target (T)."""
-    with atomic_path(path) as temporary, temporary.open("wb") as stream:
-        np.savez(
-            stream,
-            layers=attention.layers,
-            numbers=np.array(attention.numbers),
-            average=attention.average,
-            source=np.array(attention.source),
-            target=np.array(attention.target),
-        )

@@ -31,7 +31,7 @@ from convs2s.train.follow import defer_signals, end_after, follow
 from convs2s.train.launch import end_with_launcher, launch
 from convs2s.train.loop import perplexity, train, validation_loss
 from convs2s.train.place import Place
-from convs2s.train.setup import build_training, check_compiler, keep_freed_memory
+from convs2s.train.setup import build_training, keep_freed_memory
 from convs2s.train.training import Training
 from convs2s.train.work_folder import MARK, WorkFolder, hold
 
@@ -127,8 +127,6 @@ def work_as_one(
             stack.enter_context(hold(work))
         keep_freed_memory()
         warn_of_load(workers)
-        if params.compile:
-            check_compiler()
         training = build_training(model_params, params, seed, encoded, vocabulary, table, workers)
         prints = training_fingerprint(model_params, params, seed, encoded, table, workers.count, code)
         folder = WorkFolder(work, prints)

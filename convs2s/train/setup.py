@@ -3,7 +3,6 @@
 import contextlib
 import ctypes
 import os
-import shutil
 from pathlib import Path
 
 import torch
@@ -107,20 +106,6 @@ def build_model(
     if params.tied_embeddings:
         model.output_layer.weight = model.target_embedding.words.weight
     return model.to(device)
-
-
-def check_compiler() -> None:
-    """Check that there is a C++ compiler, which torch.compile needs.
-
-    Raises:
-        ValueError: if not.
-    """
-    names = [os.environ["CXX"]] if "CXX" in os.environ else ["g++", "clang++"]
-    if not any(map(shutil.which, names)):
-        raise ValueError(
-            f"train.compile: expected a C++ compiler, found no {' or '.join(names)} on PATH. Install one, or "
-            "set train.compile to false."
-        )
 
 
 def make_gpus_deterministic() -> None:

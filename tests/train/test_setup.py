@@ -9,7 +9,6 @@ from torch.testing import assert_close
 
 from convs2s.train.annealing import Annealing
 from convs2s.train.loop import train
-from convs2s.train.run import Paths, work_as_one
 from convs2s.train.setup import annealing, build_training
 from tests.train.tiny import ALONE, tiny_params, tiny_training, weights, write_tiny
 
@@ -67,17 +66,6 @@ def test_data_that_do_not_fit_are_named(
         change(tmp_path)
     with pytest.raises(ValueError, match=message):
         build(max_positions)
-
-
-def test_compiling_needs_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise torch.compile would fail in the first update, with pages of its own."""
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("CXX", raising=False)
-    params = tiny_params(tmp_path, compile=True)
-    with pytest.raises(
-        ValueError, match=r"train\.compile: expected a C\+\+ compiler, found no g\+\+ or clang\+\+"
-    ):
-        work_as_one(params.model, params.train, params.run, 1, Paths(*[tmp_path] * 6), {})
 
 
 @pytest.mark.slow
