@@ -49,23 +49,25 @@ class Optimizer(ABC):
                 if parameter not in buffer:
                     buffer[parameter] = torch.zeros_like(parameter)
         norm: Tensor = nn.utils.get_total_norm(gradients.values(), foreach=True)
-        # Gradients are divided by grad_scale; nothing is updated if found_inf is not 0.
-        scaling = {
-            "grad_scale": (norm.double() / clip_norm).clamp(min=1.0).float(),
-            "found_inf": 1.0 - norm.isfinite().float(),
-        }
-        self._update(gradients, learning_rate, scaling)
+        self._update(
+            gradients,
+            lr=learning_rate,
+            maximize=False,
+            weight_decay=0.0,
+            fused=True,
+            # Gradients are divided by grad_scale; nothing is updated if found_inf is not 0.
+            grad_scale=(norm.double() / clip_norm).clamp(min=1.0).float(),
+            found_inf=1.0 - norm.isfinite().float(),
+        )
         self.updates += 1
         self.clear_gradients()
         return norm
 
     @abstractmethod
-    def _update(
-        self,
-        gradients: Mapping[nn.Parameter, Tensor],
-        learning_rate: Tensor | float,
-        scaling: Mapping[str, Any],
-    ) -> None: ...
+    def _update(self, gradients: Mapping[nn.Parameter, Tensor], **settings: Any) -> None: ...
+
+    def _list(self, name: str, gradients: Mapping[nn.Parameter, Tensor]) -> list[Tensor]:
+        return [self.buffers[name][parameter] for parameter in gradients]
 
     def clear_gradients(self) -> None:
         """Forget the gradients."""
@@ -86,25 +88,9 @@ class Nesterov(Optimizer):
         super().__init__(parameters)
         self.momentum = momentum
 
-    def _update(
-        self,
-        gradients: Mapping[nn.Parameter, Tensor],
-        learning_rate: Tensor | float,
-        scaling: Mapping[str, Any],
-    ) -> None:
-        sgd(
-            list(gradients),
-            list(gradients.values()),
-            [self.buffers["momentum"][parameter] for parameter in gradients],
-            fused=True,
-            lr=learning_rate,  # type: ignore[arg-type]  # a tensor will do
-            momentum=self.momentum,
-            nesterov=True,
-            weight_decay=0.0,
-            dampening=0.0,
-            maximize=False,
-            **scaling,
-        )
+    def _update(self, gradients: Mapping[nn.Parameter, Tensor], **settings: Any) -> None:
+        tensors = list(gradients), list(gradients.values()), self._list("momentum", gradients)
+        sgd(*tensors, momentum=self.momentum, dampening=0.0, nesterov=True, **settings)  # type: ignore[arg-type]
 
 
 class Adam(Optimizer):
@@ -112,27 +98,8 @@ class Adam(Optimizer):
 
     names = ("momentum", "variance")
 
-    def _update(
-        self,
-        gradients: Mapping[nn.Parameter, Tensor],
-        learning_rate: Tensor | float,
-        scaling: Mapping[str, Any],
-    ) -> None:
-        device = next(iter(gradients)).device
-        adam(
-            list(gradients),
-            list(gradients.values()),
-            [self.buffers["momentum"][parameter] for parameter in gradients],
-            [self.buffers["variance"][parameter] for parameter in gradients],
-            [],
-            list(torch.full((len(gradients),), float(self.updates), device=device).unbind()),
-            fused=True,
-            amsgrad=False,
-            beta1=BETAS[0],
-            beta2=BETAS[1],
-            lr=learning_rate,
-            weight_decay=0.0,
-            eps=EPSILON,
-            maximize=False,
-            **scaling,
-        )
+    def _update(self, gradients: Mapping[nn.Parameter, Tensor], **settings: Any) -> None:
+        buffers = [self._list(name, gradients) for name in self.names]
+        updates = torch.full((len(gradients),), float(self.updates), device=next(iter(gradients)).device)
+        tensors = list(gradients), list(gradients.values()), *buffers, [], list(updates.unbind())
+        adam(*tensors, beta1=BETAS[0], beta2=BETAS[1], eps=EPSILON, amsgrad=False, **settings)  # type: ignore[arg-type]
