@@ -3,9 +3,6 @@
 import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TypeVar
-
-from pydantic import BaseModel
 
 from convs2s.base.files import atomic_path, read_json, write_json
 from convs2s.config.faults import validate
@@ -24,8 +21,6 @@ REQUIRED = (
 
 OWN = {WEIGHTS, FACTS, "translate.json", "dictionary.tsv", "candidates.npz"}
 """Files in which the members of an ensemble may differ."""
-
-SectionT = TypeVar("SectionT", bound=BaseModel)
 
 
 @dataclass(frozen=True)
