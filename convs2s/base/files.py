@@ -87,11 +87,7 @@ def read_lines(path: Path) -> Iterator[str]:
 
 
 def read_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
-    """Yield line i of the source with line i of the target.
-
-    Raises:
-        ValueError: if the files differ in their number of lines, or as `read_lines`.
-    """
+    """Yield line i of the source with line i of the target; a ValueError if their numbers of lines differ."""
     for pair in itertools.zip_longest(read_lines(source), read_lines(target)):
         if None in pair:
             source_lines, target_lines = (sum(1 for _ in read_lines(path)) for path in (source, target))
@@ -236,12 +232,7 @@ def write_folder(folder: Path, pairs: Iterable[tuple[str, str]]) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Read a file that holds a JSON object.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if it is not JSON, or not an object.
-    """
+    """Read a JSON object; raise FileNotFoundError without a file, ValueError if it holds anything else."""
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist. Expected a JSON file: run the stage that writes it.")
     try:

@@ -27,12 +27,7 @@ def add_attention(commands: Any) -> None:
 
 
 def run_attention(options: argparse.Namespace) -> None:
-    """Translate the text; draw its attention.
-
-    Raises:
-        FileNotFoundError: if a file of the model folder is missing.
-        ValueError: if the model is damaged or the text is empty.
-    """
+    """Translate the text; draw its attention. Errors are those of `read_attention_of`."""
     from convs2s.package.layer_attention import read_attention_of  # noqa: PLC0415
     from convs2s.score.pictures import draw_layers  # noqa: PLC0415
 

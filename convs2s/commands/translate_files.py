@@ -82,11 +82,7 @@ def is_file(stream: IO[bytes]) -> bool:
 
 
 def count_lines(stream: IO[bytes], name: str) -> int | None:
-    """Return the number of lines left in a file; None for a pipe.
-
-    Raises:
-        ValueError: if a line is not UTF-8, so that nothing is translated before.
-    """
+    """Return the number of lines left in a file, None for a pipe; a ValueError if one is not UTF-8."""
     if not is_file(stream):
         return None
     position = stream.tell()

@@ -174,11 +174,7 @@ def remaining(done: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def check_numbers(scores: NDArray[np.float32], alive: NDArray[np.int64], step: int) -> None:
-    """Check that no score is NaN; NaN sorts first, so the best candidates show it.
-
-    Raises:
-        ValueError: naming the first such sentence of the batch and the step.
-    """
+    """Raise ValueError for the first NaN; NaN sorts first, so the best candidates show it."""
     bad = np.flatnonzero(np.isnan(scores).any(axis=1))
     if len(bad):
         raise ValueError(

@@ -75,11 +75,7 @@ def load_member(
 
 
 def choose_model(seq2seq: Seq2Seq, wanted: Wanted, device: torch.device) -> SearchModel:
-    """Return a loaded model in the form that searches: on a CPU the engine's, elsewhere the plain one.
-
-    Raises:
-        ValueError: if the machine does not support this precision.
-    """
+    """Return a model as it searches: on a CPU the engine's, else the plain one, a ValueError for int8."""
     precision = choose_precision(wanted, device).precision
     if device.type == "cpu":
         from convs2s.engine.decode.model import EngineModel  # noqa: PLC0415  # imports numba
@@ -93,11 +89,7 @@ def choose_model(seq2seq: Seq2Seq, wanted: Wanted, device: torch.device) -> Sear
 
 
 def find_device(name: str | None) -> torch.device:
-    """Return a device by name; None selects a GPU if there is one, else the CPU.
-
-    Raises:
-        ValueError: if there is no such device.
-    """
+    """Return a device by name, None for a GPU if there is one, else the CPU; a ValueError without one."""
     if name is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -125,11 +117,7 @@ def models_of(member: str, seeds: Sequence[int], trained: Path) -> list[Path]:
 def translate_corpus(
     translator: WordTranslator, sentences: Sequence[list[str]], keep_attention: bool
 ) -> Iterator[list[Hypothesis]]:
-    """Yield the hypotheses of tokenized sentences in order, and show progress.
-
-    Raises:
-        ValueError: if the model's scores are not numbers.
-    """
+    """Yield the hypotheses of tokenized sentences in order, and show progress; errors as in `translate`."""
     chunk = CHUNK_BATCHES * translator.params.batch_sentences
     with tqdm(total=len(sentences), desc="translate", unit=" sentences", disable=None) as progress:
         for start in range(0, len(sentences), chunk):

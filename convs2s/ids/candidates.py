@@ -47,12 +47,7 @@ def write_candidates(path: Path, candidates: Candidates) -> None:
 
 
 def read_candidates(path: Path) -> Candidates:
-    """Read a file written by `write_candidates`.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if it is damaged, or holds no candidates.
-    """
+    """Read what `write_candidates` wrote; a FileNotFoundError, or a ValueError if it is damaged or empty."""
     try:
         with np.load(path, allow_pickle=False) as file:
             candidates = Candidates(file["offsets"], file["targets"])

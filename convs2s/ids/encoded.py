@@ -116,12 +116,7 @@ def check_ids(ids: Ids, offsets: Offsets, vocabulary_size: int, path: Path) -> N
 
 
 def open_array(path: Path) -> NDArray[Any]:
-    """Memory-map a one-dimensional array of integers.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if the file is truncated or holds something else.
-    """
+    """Memory-map a list of integers; a FileNotFoundError, or a ValueError if the file holds anything else."""
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist. Expected an encoded corpus: run dvc repro encode.")
     try:

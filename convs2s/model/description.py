@@ -73,11 +73,7 @@ def seal(folder: Path) -> None:
 
 
 def check_own_digest(description: Mapping[str, Any], origin: Path) -> None:
-    """Check the content of a model.json against its own digest.
-
-    Raises:
-        ValueError: if they differ.
-    """
+    """Raise ValueError if the content of a model.json does not have its own digest."""
     if (digest := digest_of_content(description)) != (expected := description.get("sha256")):
         raise ValueError(describe_change(origin, digest, expected))
 

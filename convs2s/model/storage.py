@@ -20,11 +20,7 @@ from convs2s.model.seq2seq import Seq2Seq
 def write_tensors(
     path: Path, tensors: dict[str, torch.Tensor], metadata: dict[str, str] | None = None
 ) -> None:
-    """Write a safetensors file.
-
-    Raises:
-        OSError: if it cannot be written, for instance because the disk is full.
-    """
+    """Write a safetensors file; raise OSError if that fails, for instance because the disk is full."""
     try:
         save_file(tensors, path, metadata)
     except SafetensorError as error:
@@ -102,11 +98,7 @@ def load_start(folder: Path, model: Seq2Seq) -> None:
 
 
 def check_fit(own: Mapping[str, torch.Tensor], weights: Mapping[str, torch.Tensor], origin: Path) -> None:
-    """Compare names, shapes and types of weights with a model's own.
-
-    Raises:
-        ValueError: if they differ, naming up to five tensors with both shapes and types.
-    """
+    """Raise ValueError, with five differences, unless weights have a model's names, shapes and types."""
     expected = {name: f"{tuple(tensor.shape)} {tensor.dtype}" for name, tensor in own.items()}
     stored = {name: f"{tuple(tensor.shape)} {tensor.dtype}" for name, tensor in weights.items()}
     faults = [

@@ -164,11 +164,7 @@ def check_whole(folder: Path) -> None:
 
 
 def check_same(first: Path, other: Path) -> None:
-    """Check that two models can translate together: same words, same ids.
-
-    Raises:
-        ValueError: if a vocabulary, the segmentation or the tokenization differs, naming the file.
-    """
+    """Raise ValueError unless two models can translate together: same words, same ids."""
     digests = [read_description(folder).files for folder in (first, other)]
     for name in sorted((digests[0].keys() | digests[1].keys()) - OWN):
         if digests[0].get(name) != digests[1].get(name):

@@ -180,11 +180,7 @@ class Translator:
 
 
 def list_texts(texts: str | Sequence[str]) -> list[str]:
-    """Return texts as a list; a lone surrogate, which is not a character, becomes a question mark.
-
-    Raises:
-        TypeError: if one of them is not a string.
-    """
+    """Return texts as a list, others a TypeError; a lone surrogate, no character, becomes a question mark."""
     rows = [texts] if isinstance(texts, str) or not isinstance(texts, Iterable) else list(texts)
     for text in rows:
         if not isinstance(text, str):

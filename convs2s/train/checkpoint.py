@@ -100,11 +100,7 @@ def checksum(metadata: Mapping[str, str], tensors: Mapping[str, Tensor]) -> str:
 
 
 def restore(checkpoint: Checkpoint, training: Training, origin: Path) -> None:
-    """Load the checkpoint's weights, optimizer's buffers and state into a training.
-
-    Raises:
-        ValueError: if the checkpoint does not fit the model; the training is then unchanged.
-    """
+    """Load weights, buffers and state into a training; a ValueError, and no change, if they do not fit."""
     optimizer, parameters = training.optimizer, dict(training.model.named_parameters())
     load_weights(training.model, checkpoint, origin)
     for kind, buffer in optimizer.buffers.items():
@@ -115,22 +111,14 @@ def restore(checkpoint: Checkpoint, training: Training, origin: Path) -> None:
 
 
 def load_weights(model: torch.nn.Module, checkpoint: Checkpoint, origin: Path) -> None:
-    """Load a checkpoint's weights into a model.
-
-    Raises:
-        ValueError: if their names, shapes or types do not fit.
-    """
+    """Load a checkpoint's weights into a model; raise ValueError if they do not fit."""
     weights = select_tensors(checkpoint, WEIGHTS)
     check_fit(dict(model.named_parameters()), weights, origin)
     model.load_state_dict(weights, strict=False)  # it would expect tied weights under both names
 
 
 def load_mean(model: torch.nn.Module, checkpoints: Sequence[Checkpoint], origin: Path) -> None:
-    """Load the mean of several checkpoints' weights into a model, for export: weight norm is folded in.
-
-    Raises:
-        ValueError: if their names, shapes or types do not fit.
-    """
+    """Load the checkpoints' mean weights, weight norm folded in, for export; errors as `load_weights`."""
     means: dict[str, Tensor] = {}
     for checkpoint in checkpoints:
         load_weights(model, checkpoint, origin)

@@ -156,11 +156,7 @@ def cpu_name() -> str:
 
 
 def choose_device(local_rank: int, local_workers: int) -> torch.device:
-    """Return this process's device: its own GPU, or the CPU if there is none.
-
-    Raises:
-        ValueError: if there are GPUs, but fewer than processes.
-    """
+    """Return this process's device: its own GPU, or the CPU without any; a ValueError if they are few."""
     gpus = torch.cuda.device_count()
     if gpus == 0:
         return torch.device("cpu")

@@ -104,11 +104,7 @@ def train_until_validation(training: Training, losses: nn.Module, order: Order) 
 
 
 def finish_epoch(training: Training) -> Record:
-    """Validate; record the epoch in the state, and return its record.
-
-    Raises:
-        FloatingPointError: if the validation loss is NaN or infinite.
-    """
+    """Validate; record the epoch in the state, and return its record; errors as in `train`."""
     state = training.state
     nats = validation_loss(training)
     if not math.isfinite(nats):

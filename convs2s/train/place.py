@@ -50,11 +50,7 @@ class Place:
         return {file["name"].rpartition("/")[2]: file["size"] for file in self.fs.ls(self.root, detail=True)}
 
     def fetch(self, saved: Iterable[int]) -> str:
-        """Copy all checkpoints to the work folder, if one is newer than those `saved`; return a message.
-
-        Raises:
-            OSError: if the place or the work folder fails.
-        """
+        """Copy all checkpoints to the work folder, if one is newer than those `saved`; return a message."""
         try:
             names = list(self.list_sizes())
             if max(list_updates(names), default=0) <= max(saved, default=0):

@@ -150,11 +150,7 @@ def load_selection(params: TrainParams, candidates: Path, target_size: int) -> V
 
 
 def check_lengths(folder: Path, pairs: Pairs, model: Seq2Seq) -> None:
-    """Check that every sentence fits the position tables.
-
-    Raises:
-        ValueError: if a sentence does not, there are no pairs, or one side has more sentences than the other.
-    """
+    """Raise ValueError unless there are pairs, and every sentence fits the position tables."""
     if len(pairs.source) != len(pairs.target) or not len(pairs.source):
         raise ValueError(
             f"{folder} has {len(pairs.source):,} source and {len(pairs.target):,} target sentences. "

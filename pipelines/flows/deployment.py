@@ -51,11 +51,7 @@ def make_pools(queues: Sequence[str]) -> None:
 
 
 def trigger_and_follow(flow: str, params: Mapping[str, Any]) -> int:
-    """Run the flow, print its log, and return an exit status: 0 if it completed, 130 at Ctrl-C, else 1.
-
-    Raises:
-        ConnectionError: if the server no longer answers.
-    """
+    """Run the flow, print its log, and return an exit status: 0 if it completed, 130 at Ctrl-C, else 1."""
     with get_client(sync_client=True) as client:
         deployment = client.read_deployment_by_name(f"{flow}/{flow}")
         run = client.create_flow_run_from_deployment(deployment.id, parameters={"params": dict(params)})

@@ -30,12 +30,7 @@ def write_dictionary(path: Path, entries: Iterable[Entry]) -> None:
 
 
 def read_dictionary(path: Path) -> dict[str, str]:
-    """Return source word -> target word.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if it has another format than `write_dictionary` writes; the message has the line number.
-    """
+    """Return source word -> target word; a FileNotFoundError, or a ValueError with a faulty line's number."""
     lines = read_lines(path)
     header = next(lines, "")
     if header != HEADER:

@@ -96,11 +96,7 @@ def read_tsv(path: Path, columns: tuple[int, int], languages: tuple[str, str]) -
 
 
 def check_table(path: Path, columns: tuple[int, int], languages: tuple[str, str]) -> None:
-    """Warn of what a person would see at a glance in the first rows of a TSV.
-
-    Raises:
-        ValueError: if the columns cannot be the two sides of a corpus.
-    """
+    """Warn of what a person would see in the first rows; raise ValueError if columns cannot be meant."""
     rows = [line.split("\t") for line in itertools.islice(read_lines(path), GLANCE)]
     if not rows or any(len(row) <= max(columns) for row in rows):
         return  # whose line is named when it is read

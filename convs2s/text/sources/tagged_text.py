@@ -27,11 +27,7 @@ TAGGED = re.compile(
 
 
 def read_segment_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
-    """Yield the texts of the segments, in order.
-
-    Raises:
-        ValueError: if a file is not such SGML, or the files differ in their documents or segments.
-    """
+    """Yield the texts of the segments, in order; a ValueError if files differ in documents or segments."""
     segments = zip_longest(read_segments(source), read_segments(target), fillvalue=("its end", ""))
     for (source_place, source_text), (target_place, target_text) in segments:
         if source_place != target_place:

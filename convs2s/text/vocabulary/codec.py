@@ -107,11 +107,7 @@ class Codec:
 
 
 def read_kind(path: Path) -> str:
-    """Return one of `KINDS`, from segmentation.json.
-
-    Raises:
-        FileNotFoundError, ValueError: if there is no such file, or it has no such kind.
-    """
+    """Return one of `KINDS`, from segmentation.json; a FileNotFoundError or ValueError if there is none."""
     kind = read_json(path).get("kind")
     if kind not in KINDS:
         raise ValueError(

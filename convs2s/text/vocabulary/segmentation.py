@@ -87,11 +87,7 @@ def decode_bytes(pieces: list[str]) -> Iterator[str]:
 
 
 def read_model(path: Path, kind: type[Bpe]) -> Bpe:
-    """Read a sentencepiece model.
-
-    Raises:
-        FileNotFoundError, ValueError: if there is no such file, or it is not a sentencepiece model.
-    """
+    """Read a sentencepiece model; raise FileNotFoundError or ValueError if there is none."""
     content = path.read_bytes()
     try:
         if not content:  # sentencepiece would accept this as "no model yet", and fail at the first word
