@@ -41,18 +41,12 @@ class Params(Section):
 
     @model_validator(mode="after")
     def _sections_fit(self) -> Self:
-        source, target = self.languages
         if len(set(self.seeds)) != len(self.seeds):
             raise ValueError(f"seeds: expected distinct seeds, found {self.seeds}")
-        if self.tokenize.remove_diacritics and source != "ro":
+        if self.tokenize.remove_diacritics and self.languages[0] != "ro":
             raise ValueError(
                 "tokenize.remove_diacritics: expected false unless the source is Romanian, as a target keeps "
                 f"its diacritics, found true with languages {self.languages}"
-            )
-        if self.tokenize.normalize_romanian and "ro" not in (source, target):
-            raise ValueError(
-                "tokenize.normalize_romanian: expected false unless a side is Romanian, found true with "
-                f"languages {self.languages}"
             )
         if bool(self.download.valid.sources) == (self.filter.valid_every is not None):
             raise ValueError(

@@ -1,8 +1,8 @@
 """Sections tune, replace, evaluate, package: what is done with trained models."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from convs2s.config.section import Count, Section
 from convs2s.config.translate import Alpha
@@ -13,12 +13,6 @@ class TuneParams(Section):
 
     alphas: Annotated[list[Alpha], Field(min_length=1)]
     """Values to choose from; a single search covers them all."""
-
-    @model_validator(mode="after")
-    def _differ(self) -> Self:
-        if len(set(self.alphas)) != len(self.alphas):
-            raise ValueError(f"expected distinct alphas, found {self.alphas}")
-        return self
 
 
 class ReplaceParams(Section):

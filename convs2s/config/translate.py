@@ -1,8 +1,8 @@
 """Section translate: beam search (§4.3)."""
 
-from typing import Annotated, Generic, Literal, Self, TypeVar
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
+from pydantic import Field, PlainValidator, model_validator
 
 from convs2s.config.section import Count, Positive, Section
 from convs2s.config.text import SelectionParams
@@ -21,24 +21,15 @@ def check_alpha(value: object) -> float | Literal["tuned"]:
 
 
 Alpha = Annotated[float, Field(ge=0, le=LARGEST_ALPHA)]
-AlphaOrTuned = Annotated[
-    float | Literal["tuned"],
-    PlainValidator(check_alpha),
-    WithJsonSchema(
-        {"anyOf": [{"type": "number", "minimum": 0, "maximum": LARGEST_ALPHA}, {"const": "tuned"}]}
-    ),
-]
-AlphaT = TypeVar("AlphaT")
 
 
-class BeamSearchSection(Section, Generic[AlphaT]):
-    """Beam search (§4.3), with an alpha that is known or still to be tuned."""
+class TranslateParams(Section):
+    """Beam search (§4.3) as the library takes it: alpha is a number."""
 
     beam_size: Positive
     """Hypotheses kept per sentence; 1 is greedy search."""
-    alpha: AlphaT
-    """Final scores are log-likelihood / |y|^alpha; 1 gives the mean over tokens. In params.yaml, `tuned`
-    picks the best of tune.alphas on the development set, for each seed and for the ensemble."""
+    alpha: Alpha
+    """Final scores are log-likelihood / |y|^alpha; 1 gives the mean over tokens."""
     min_length: Count
     """Shortest hypothesis, in tokens, not counting EOS."""
     max_length_ratio: Annotated[float, Field(ge=0)]
@@ -67,9 +58,9 @@ class BeamSearchSection(Section, Generic[AlphaT]):
         return self
 
 
-class TranslateParams(BeamSearchSection[Alpha]):
-    """Beam search as the library takes it: alpha is a number."""
-
-
-class TranslateSection(BeamSearchSection[AlphaOrTuned]):
+class TranslateSection(TranslateParams):
     """Beam search as params.yaml has it: alpha is a number, or `tuned`."""
+
+    alpha: Annotated[float | Literal["tuned"], PlainValidator(check_alpha)]  # type: ignore[assignment]
+    """Final scores are log-likelihood / |y|^alpha; 1 gives the mean over tokens; `tuned` picks the best of
+    tune.alphas on the development set, for each seed and for the ensemble."""

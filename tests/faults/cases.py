@@ -125,7 +125,7 @@ CASES = [
     Case("kill dvc", "train@1", at(40, "train@1", KILL("dvc"))),
     Case("kill dvc", "evaluate at its end", at(25, "evaluate", KILL("dvc"))),
     Case("kill stage", "train@1", at(20, "train@1", KILL("stage"))),
-    Case("kill stage", "candidates", at(50, "candidates", KILL("stage"))),
+    Case("kill stage", "candidates", at(20, "candidates", KILL("stage"))),
     Case("kill in DVC", "early", at(50, "filter", KILL("group"), "dvc")),
     Case("kill in DVC", "late", at(120, "filter", KILL("group"), "dvc")),
     Case("kill in a write", "half of dvc.lock", partial(cut_in_place, "dvc.lock")),
