@@ -46,7 +46,7 @@ def sweep(params: SweepParams) -> State[Any]:
         base, tree = params.render(ROOT)[1], workspace.snapshot(ROOT)
         rows, stages = dict[str, Row](), dict[str, list[Stage]]()
         for row in read_table(params.table).list_rows(base.model):
-            changes = params.changes() | row.changes
+            changes = row.changes | params.changes() | row.changes  # in this order, as names may be cut
             name = f"{params.table}-{experiment.name_of(changes, tree)}"
             rows[name] = replace(row, changes=changes)
             folder = f"{params.table}-{experiment.name_of(changes)}"

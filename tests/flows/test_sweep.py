@@ -37,6 +37,8 @@ def test_a_table_of_the_paper_shows_our_figures_next_to_its_own(server: Server, 
     assert Counter(executed) == {"download": 1, "align": 1, "train@1": 2, "evaluate": 2}
     table = pd.read_csv(repo / "data" / "sweeps" / "tiny.csv").set_index("positions")
     assert table["seeds"].tolist() == ["[1]"] * 3
+    names = [name.rpartition("-")[0] for name in table["experiment"]]  # a row's own values come first
+    assert names[0] == "tiny-source-positions-True-seeds-1" and len({*names}) == 3
     assert table["bleu_tokenized, paper"].tolist() == [21.7, 21.3, 21.5]
     assert table["bleu_tokenized"].isna().tolist() == table["failed"].notna().tolist() == [False, False, True]
     assert "toy: out of memory" in table["failed"]["broken"]
