@@ -91,16 +91,11 @@ def read_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
     for pair in itertools.zip_longest(read_lines(source), read_lines(target)):
         if None in pair:
             source_lines, target_lines = (sum(1 for _ in read_lines(path)) for path in (source, target))
-            raise unequal_lines(source, source_lines, target, target_lines)
+            raise ValueError(
+                f"{source} has {inflect(source_lines, 'line')} but {target} has {target_lines:,}. Line i of "
+                "one must translate line i of the other: is a download incomplete, or does a file end early?"
+            )
         yield pair
-
-
-def unequal_lines(source: Path, source_lines: int, target: Path, target_lines: int) -> ValueError:
-    """Return the error for two sides of a corpus that differ in length."""
-    return ValueError(
-        f"{source} has {inflect(source_lines, 'line')} but {target} has {target_lines:,}. Line i of one must "
-        "translate line i of the other: is a download incomplete, or does one file end early?"
-    )
 
 
 @contextlib.contextmanager

@@ -44,8 +44,6 @@ def run(options: argparse.Namespace) -> None:
     if missing:
         raise ValueError(f"serve needs {', '.join(missing)}. Install it: pip install 'convs2s[serve]'.")
     check_positive(options, "max_characters", "max_lines", "batch_lines", "threads")
-    if not 0 <= options.port <= 65535:
-        raise ValueError(f"--port: expected a number from 0 to 65535, found {options.port}.")
     keys = read_keys(options.api_key_file) if options.api_key_file else ()
     is_local = options.host in LOOPBACK
     if not is_local and not keys:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from convs2s.config.faults import validate
 from convs2s.config.model import ModelParams
@@ -36,13 +36,6 @@ class Description(Section):
     """SHA-256 of each file in the folder but model.json and the card."""
     sha256: str
     """SHA-256 of the rest of model.json."""
-
-    @model_validator(mode="after")
-    def _padding_exists(self) -> "Description":
-        smaller = min(self.source_size, self.target_size)
-        if self.padding_id >= smaller:
-            raise ValueError(f"padding_id: expected an id below {smaller}, found {self.padding_id}")
-        return self
 
 
 def read_description(folder: Path) -> Description:

@@ -46,20 +46,10 @@ class Embedding(nn.Module):
 
         Args:
             padding: True at positions without a token; they follow the tokens.
-
-        Raises:
-            ValueError: if a sentence is longer than the position table.
         """
         embedded: Tensor = self.words(tokens)
         if self.positions is not None:
-            end = tokens.shape[1]
-            if end > self.positions.num_embeddings - 1:
-                raise ValueError(
-                    f"A sequence has {end} tokens, EOS included, but the position table holds "
-                    f"{self.positions.num_embeddings - 1}. Raise model.max_positions, or filter or split "
-                    "longer sentences (filter.max_words)."
-                )
-            rows = torch.arange(1, end + 1, device=tokens.device)
+            rows = torch.arange(1, tokens.shape[1] + 1, device=tokens.device)
             if padding is None:
                 embedded = embedded + self.positions(rows)
             else:

@@ -55,12 +55,6 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> Seq2Seq:
         ValueError: if a file is damaged or has changed since it was written, or weights and model.json do not
             match; the message lists the differences.
     """
-    for name in (DESCRIPTION, WEIGHTS):
-        if not (folder / name).is_file():
-            raise FileNotFoundError(
-                f"{folder / name} does not exist. Expected a model folder with model.json and "
-                "weights.safetensors, as written by the stages train and package."
-            )
     description = read_description(folder)
     check_files(folder, description.files, [WEIGHTS])
     try:

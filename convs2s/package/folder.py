@@ -123,17 +123,10 @@ def read_settings(folder: Path) -> Settings:
     check_whole(folder)
     paths = folder / "tokenizer.json", folder / "translate.json"
     tokenizer, translate = map(read_json, paths)
-    source, target = (tokenizer.get(f"{side}_language") for side in ("source", "target"))
-    if not all(isinstance(language, str) and language.isprintable() for language in (source, target)):
-        raise ValueError(
-            f"{paths[0]}: expected source_language and target_language, for example en and de; found "
-            f"{source!r} and {target!r}. Package the model again."
-        )
-    if not isinstance(translate.get("replace"), bool):
-        raise ValueError(f"{paths[1]}: replace: expected true or false, found {translate.get('replace')!r}.")
     tokenize = validate(TokenizeParams, tokenizer.get("tokenize"), f"{paths[0]} is invalid")
     search = validate(TranslateParams, translate.get("translate"), f"{paths[1]} is invalid")
-    return Settings((str(source), str(target)), tokenize, search, translate["replace"])
+    languages = str(tokenizer["source_language"]), str(tokenizer["target_language"])
+    return Settings(languages, tokenize, search, bool(translate["replace"]))
 
 
 def load_tokenizers(folder: Path, settings: Settings) -> tuple[Tokenizer, Tokenizer]:

@@ -226,8 +226,6 @@ def load(
             tokenization.
     """
     paths = [locate(folder) for folder in ([folders] if isinstance(folders, str | Path) else folders)]
-    if not paths:
-        raise ValueError("expected a model folder, or several for an ensemble; found none.")
     settings = read_settings(paths[0])
     for other in paths[1:]:
         check_whole(other)

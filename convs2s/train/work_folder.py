@@ -87,7 +87,7 @@ class WorkFolder:
 
     def usable(self, updates: int, training: Training) -> Checkpoint:
         """Read a checkpoint and check that this training can resume from it; raise ValueError if not."""
-        checkpoint = self.read(updates)
+        checkpoint = read_checkpoint(self.checkpoint(updates))
         state = checkpoint.state
         epoch = training.annealing.ended_before(state.perplexities, within_epoch=state.epoch_updates > 0)
         if epoch is not None:
@@ -95,22 +95,10 @@ class WorkFolder:
         self.best(state, training.average)
         return checkpoint
 
-    def read(self, updates: int) -> Checkpoint:
-        """Read the checkpoint after `updates` updates.
-
-        Raises:
-            OSError: if it is missing or cannot be read.
-            ValueError: if it is damaged, or a different checkpoint under this name.
-        """
-        path = self.checkpoint(updates)
-        checkpoint = read_checkpoint(path)
-        if checkpoint.prints != self.prints or checkpoint.state.updates != updates:
-            raise ValueError(f"{path} is another checkpoint, renamed.")
-        return checkpoint
-
     def best(self, state: State, count: int) -> list[Checkpoint]:
-        """Return the checkpoints of the best epochs; errors as `read`."""
-        return [self.read(updates) for updates in state.bests(count)[0]] if state.epochs else []
+        """Return the checkpoints of the best epochs; errors as `read_checkpoint`."""
+        best = state.bests(count)[0] if state.epochs else []
+        return [read_checkpoint(self.checkpoint(updates)) for updates in best]
 
     def list_kept(self, training: Training) -> set[int]:
         """Return which checkpoints, by their updates, to keep once the current state is saved.

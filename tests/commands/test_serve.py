@@ -48,7 +48,6 @@ def test_a_server_for_others_or_with_keys_answers_to_any_name(
     ("options", "message"),
     [
         (["--max-lines", "0"], "error: --max-lines: expected 1 or more, found 0."),
-        (["--port", "99999"], "error: --port: expected a number from 0 to 65535, found 99999."),
         ([], "error: nowhere is not a folder. Expected a model folder"),
         (["--api-key-file", "/dev/null"], "error: /dev/null is empty; expected an API key on each line."),
         (["--host", "192.0.2.1"], "warning: anyone who can reach 192.0.2.1"),

@@ -153,7 +153,6 @@ def test_several_processes_change_nothing(tmp_path: Path, precision: str) -> Non
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"folders": []}, "expected a model folder, or several"),
         ({"device": "gpu"}, "device 'gpu' is unknown; expected cpu, cuda"),
         ({"device": "cuda:99"}, r"device 'cuda:99' does not exist: PyTorch sees \d+ GPUs"),
         ({"beam_size": 0}, r"beam_size: .*0"),
