@@ -33,16 +33,10 @@ TRAIN = "download.train.sources"
 FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"train.droput": 0.1}, r"train\.droput: unknown key, found 0\.1; did you mean dropout\?"),
     ({"trian": {}}, r"trian: unknown key, found \{\}; did you mean train\?"),
-    (
-        {f"{TRAIN}.0.tvs": 1},
-        r"train\.sources\.0\.tvs: unknown key, found 1; did you mean tsv\?",
-    ),
+    ({f"{TRAIN}.0.tvs": 1}, r"train\.sources\.0\.tvs: unknown key, found 1; did you mean tsv\?"),
     ({"download.train_pairs": 9}, r"download\.train_pairs: unknown key, found 9; did you mean train\?"),
     ({"train.seeds": [1]}, r"train\.seeds: unknown key, found \[1\]"),
-    (
-        {TRAIN: fetch(sha=1)},
-        r"fetch\.0\.sha: unknown key, found 1; known here: checksum, urls",
-    ),
+    ({TRAIN: fetch(sha=1)}, r"fetch\.0\.sha: unknown key, found 1; known here: checksum, urls"),
     ({"translate.selection": {**SELECTION, "comon": 1}}, r"\.selection\.comon: .* did you mean common\?"),
     ({"train.dropout": MISSING}, r"train\.dropout: missing"),
     ({"translate": MISSING}, r"translate: missing"),
@@ -51,10 +45,7 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"train.dropout": 1.0}, r"train\.dropout: expected less than 1, found 1\.0"),
     ({"replace.enabled": "yes"}, r"replace\.enabled: expected a boolean, found 'yes'"),
     ({"vocabulary.kind": "x"}, r"vocabulary\.kind: expected 'bpe', 'sentencepiece' or 'word', found 'x'"),
-    (
-        {f"{TRAIN}.0.kind": "magic"},
-        r"train\.sources\.0: expected kind 'files', .*found 'magic'",
-    ),
+    ({f"{TRAIN}.0.kind": "magic"}, r"train\.sources\.0: expected kind 'files', .*found 'magic'"),
     (
         {"languages": ["English", "de"]},
         r"languages\.0: expected a code of two or three lowercase letters, such as en, found 'English'",
@@ -64,10 +55,7 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
         {TRAIN: [FILES | {"tsv": "c"}]},
         r"train\.sources\.0: expected `source` and .* found source, target, tsv",
     ),
-    (
-        {TRAIN: [FILES | {"source": None}]},
-        r"train\.sources\.0: expected `source` and .*, found target",
-    ),
+    ({TRAIN: [FILES | {"source": None}]}, r"train\.sources\.0: expected `source` and .*, found target"),
     (
         {TRAIN: [FILES | {"target": FILES["source"]}]},
         r"train\.sources\.0: expected a file of its own for each",
@@ -76,22 +64,13 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
         {TRAIN: [{"kind": "files", "tsv": "c", "columns": [1, 1]}]},
         r"train\.sources\.0: expected two different columns, found 1 for both sides",
     ),
-    (
-        {TRAIN: fetch(checksum="0" * 31)},
-        r"checksum: expected 64 digits .* or 32, .*found '0+'",
-    ),
+    ({TRAIN: fetch(checksum="0" * 31)}, r"checksum: expected 64 digits .* or 32, .*found '0+'"),
     ({TRAIN: fetch(checksum=MISSING)}, r"sources\.0\.fetch\.0\.checksum: missing"),
     ({"download.test.references": ["a"]}, r"evaluate\.rouge: expected duc2004 or gigaword .*, found null"),
     ({"download.valid.sources": [FILES], "filter.valid_every": 9}, r"expected one, .*found 9 and 1 source"),
-    (
-        {"model.attention": [True] * 9},
-        r"one per block of decoder_widths, found 9. Set model.attention as",
-    ),
+    ({"model.attention": [True] * 9}, r"one per block of decoder_widths, found 9. Set model.attention as"),
     ({"model.attention": False}, r"model: expected attention in some block, .* found none"),
-    (
-        {"model.encoder_kernels": [3] * 9},
-        r"found 9. Set model.encoder_kernels as well: a list, or one",
-    ),
+    ({"model.encoder_kernels": [3] * 9}, r"found 9. Set model.encoder_kernels as well: a list, or one"),
     ({"model.encoder_kernels": 4}, r"model: expected odd encoder_kernels, .* found the even width 4"),
     ({"model.embedding_size": 10**30}, r"model\.embedding_size: expected less than or equal to"),
     *(

@@ -17,7 +17,7 @@ import pytest
 import torch
 from backports import zstd
 
-from convs2s.base.files import atomic_path, read_lines
+from convs2s.base.files import read_lines
 from convs2s.commands.translate_files import open_input, open_output
 from convs2s.exchange.fairseq_files import read_checkpoint
 from convs2s.exchange.fairseq_import import build_model, describe_model
@@ -75,33 +75,16 @@ def to_mode(path: Path) -> object:
     return stat.S_IMODE(path.stat().st_mode) == 0o640 and [path.read_bytes()]
 
 
-def to_device(path: Path) -> object:
-    write(Path(os.devnull))
-    return stat.S_ISCHR(Path(os.devnull).stat().st_mode) and [b"new\n"]
-
-
 def to_terminal(path: Path) -> object:
     ours, theirs = os.openpty()
     write(Path(os.ttyname(theirs)))
     return [os.read(ours, 99).replace(b"\r", b"")]
 
 
-@pytest.mark.parametrize(
-    "point", [to_pipe, to_substitution, to_link, to_dangling_link, to_mode, to_device, to_terminal]
-)
+@pytest.mark.parametrize("point", [to_pipe, to_substitution, to_link, to_dangling_link, to_mode, to_terminal])
 def test_an_output_goes_where_the_user_points(point: Callable[[Path], object], tmp_path: Path) -> None:
     """Only a regular file is replaced; links are followed, modes kept, all else is written through."""
     assert point(tmp_path / "out") == [b"new\n"]
-
-
-def test_a_failed_write_leaves_the_file_and_its_mode(tmp_path: Path) -> None:
-    """Nothing half-written replaces it."""
-    path = tmp_path / "out"
-    path.write_bytes(b"old")
-    with pytest.raises(RuntimeError), atomic_path(path) as temporary:
-        temporary.write_bytes(b"half")
-        raise RuntimeError
-    assert [path.read_bytes()] == [b"old"] and list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("option", [open_input, open_output])
@@ -122,15 +105,14 @@ def test_a_dash_is_the_standard_stream(
         ("x.txt", zstd.compress),
         ("x.lzma", lambda text: lzma.compress(text, lzma.FORMAT_ALONE)),
         ("x.gz", bytes),  # a browser has unpacked it
-        ("x.bom", lambda text: b"\xef\xbb\xbf" + text),
     ],
 )
 def test_compressed_text_is_read(name: str, compress: Callable[[bytes], bytes], tmp_path: Path) -> None:
-    """By every reader of text and by `translate --input`."""
-    (tmp_path / name).write_bytes(compress("eins\nzwölf\n".encode()))
+    """By every reader of text and by `translate --input`; parallel compressors write several parts."""
+    (tmp_path / name).write_bytes(b"".join(map(compress, (b"eins\n", b"", "zwölf\n".encode()))))
     assert list(read_lines(tmp_path / name)) == ["eins", "zwölf"]
     with open_input("--input", tmp_path / name) as stream:
-        assert stream.read().decode("utf-8-sig") == "eins\nzwölf\n"
+        assert stream.read().decode() == "eins\nzwölf\n"
 
 
 @pytest.mark.parametrize(
@@ -187,8 +169,6 @@ def test_a_table_that_is_not_quite_one_is_warned_of(
         ([[row[0], ""] for row in ROWS], "column 1 is empty in the first 12 rows"),
         ([["0.75", row[0]] for row in ROWS], "column 0 has only numbers"),
         ([[row[0], row[0]] for row in ROWS], "both columns are the same"),
-        ([[row[0]] for row in ROWS], "line 1: expected at least 2 tab-separated columns"),
-        ([["one, eins"], *ROWS], "line 1: expected at least 2"),
     ],
 )
 def test_a_table_that_cannot_be_meant_is_refused(rows: list[list[str]], message: str, tmp_path: Path) -> None:
@@ -238,9 +218,6 @@ def test_a_translation_memory_is_read(text: str, pairs: list[tuple[str, str]], t
         assert list(read_memory(tmp_path / "x.tmx", ("en", "de"))) == pairs
 
 
-BOMB = '<!DOCTYPE tmx [<!ENTITY a "ha"><!ENTITY b "{}">]>'.format("&a;" * 50)
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -257,17 +234,10 @@ def test_another_memory_is_refused(text: str, message: str, tmp_path: Path) -> N
         list(read_memory(tmp_path / "x.tmx", ("en", "de")))
 
 
-def test_a_bomb_stays_small(tmp_path: Path) -> None:
-    """Entities that the file defines are not resolved."""
-    (tmp_path / "x.tmx").write_text(BOMB + TMX.removeprefix(DTD).format(tu(("en", "&b;&b;!"), ("de", "x"))))
-    assert list(read_memory(tmp_path / "x.tmx", ("en", "de"))) == [("!", "x")]
-
-
 @pytest.mark.parametrize(
     "change",
     [
         lambda tensors: {**tensors, "decoder.convolutions.0._linearized_weight": torch.zeros(3)},
-        lambda tensors: {f"module.{name}": tensor for name, tensor in tensors.items()},
         lambda tensors: {f"_orig_mod.module.{name}": tensor for name, tensor in tensors.items()},
         lambda tensors: {
             name.replace("weight_g", "parametrizations.weight.original0").replace(
@@ -278,7 +248,7 @@ def test_a_bomb_stays_small(tmp_path: Path) -> None:
         lambda tensors: {**tensors, "decoder.attention.0.version": torch.ones(1)},
         lambda tensors: {**tensors, "encoder.embed_positions._float_tensor": torch.ones(1)},
     ],
-    ids=["linearized", "data parallel", "compiled", "parametrized", "version", "positions' buffer"],
+    ids=["linearized", "compiled", "parametrized", "version", "positions' buffer"],
 )
 def test_checkpoints_of_trainings_that_were_a_little_different_are_read(
     change: Callable[[dict[str, torch.Tensor]], dict[str, torch.Tensor]], tmp_path: Path

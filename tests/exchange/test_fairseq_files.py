@@ -61,18 +61,9 @@ REFUSED: list[tuple[Callable[[Path], object], str]] = [
     (lambda path: write(path, {"model": WEIGHTS}, protocol=4), UNSAFE + "Unsupported operand 149"),
     (lambda path: path.write_text("<html>not found</html>"), UNSAFE + "Unsupported operand 60"),
     (cut, UNSAFE + "RuntimeError: PytorchStreamReader failed"),
-    (
-        lambda path: write(path, {"args": Namespace(), "model": {"a": 1}}),
-        "has no tensors under the key",
-    ),
-    (
-        lambda path: write(path, {"model": WEIGHTS}),
-        "has neither arguments under",
-    ),
-    (
-        lambda path: write(path, {"model": WEIGHTS, "cfg": {"task": {}}}),
-        "has neither arguments under",
-    ),
+    (lambda path: write(path, {"args": Namespace(), "model": {"a": 1}}), "has no tensors under the key"),
+    (lambda path: write(path, {"model": WEIGHTS}), "has neither arguments under"),
+    (lambda path: write(path, {"model": WEIGHTS, "cfg": {"task": {}}}), "has neither arguments under"),
 ]
 
 

@@ -6,12 +6,7 @@ from collections.abc import Callable
 import pytest
 import sacrebleu
 
-from convs2s.score.corpus_scores import (
-    bleu,
-    chrf,
-    signatures,
-    tokenized_bleu,
-)
+from convs2s.score.corpus_scores import bleu, chrf, signatures, tokenized_bleu
 
 
 def test_bleu_is_brevity_penalty_times_the_geometric_mean_of_precisions() -> None:

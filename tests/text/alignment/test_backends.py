@@ -57,11 +57,7 @@ def test_both_directions_and_atools_are_run_with_fast_aligns_options(tmp_path: P
     ("pairs", "links", "text"),
     [
         # fast_align stops at a line with an empty side.
-        (
-            [("a", "x"), ("", "y"), ("b", ""), ("c", "z")],
-            [[(0, 0)], [], [], [(0, 0)]],
-            "0 ||| 0\n2 ||| 2\n",
-        ),
+        ([("a", "x"), ("", "y"), ("b", ""), ("c", "z")], [[(0, 0)], [], [], [(0, 0)]], "0 ||| 0\n2 ||| 2\n"),
         # A word ||| would end the source side; fast_align does not split words at a no-break space.
         ([("a  |||\xa0b", "||| x")], [[(0, 0)]], "0 1 2 ||| 0 1\n"),
         # fast_align fails on an empty file.
