@@ -76,8 +76,8 @@ def serve() -> Iterator[Site]:
         server.server_close()
 
 
-def make_archive(name: str, members: dict[str, bytes], *special: tarfile.TarInfo) -> bytes:
-    """Return a zip or tar archive, as its name says; `special` members, of a tar only, have no content."""
+def make_archive(name: str, members: dict[str, bytes]) -> bytes:
+    """Return a zip or tar archive, as its name says."""
     stream = io.BytesIO()
     if name.endswith(".zip"):
         with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as file:
@@ -90,6 +90,4 @@ def make_archive(name: str, members: dict[str, bytes], *special: tarfile.TarInfo
             info = tarfile.TarInfo(member)
             info.size = len(data)
             tar.addfile(info, io.BytesIO(data))
-        for info in special:
-            tar.addfile(info)
     return stream.getvalue()

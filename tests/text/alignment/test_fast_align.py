@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from benchmarks._aligners import Pair, systran
@@ -204,15 +203,3 @@ def test_a_full_disk_is_an_error_before_anything_is_computed(
     with pytest.raises(OSError, match=r"needs 0\.00 GiB more of disk space .*No space left.* Free some"):
         aligned(tmp_path, permuted(6))
     assert {path.suffix for path in tmp_path.iterdir()} == {"", ".npy"}
-
-
-@pytest.mark.parametrize("threads", [1, 2, 7])
-@pytest.mark.parametrize("sizes", [[], [5], [0, 0, 0], [1, 100, 1, 1], [3] * 20])
-def test_each_item_is_in_exactly_one_range(
-    monkeypatch: pytest.MonkeyPatch, threads: int, sizes: list[int]
-) -> None:
-    """A gap would leave results unset, an overlap would write them twice at once."""
-    monkeypatch.setattr(fast_align, "cores", lambda: threads)
-    with ThreadPoolExecutor(threads) as pool:
-        ranges = fast_align.share(pool, np.cumsum([0, *sizes]), range)
-    assert [item for items in ranges for item in items] == list(range(len(sizes)))

@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 from convs2s.text.alignment.posteriors import (
-    ALPHA,
     FLOOR,
     NULL_PROBABILITY,
-    UNIT,
     Model,
     Table,
     choose_links,
@@ -46,19 +44,6 @@ def test_the_most_probable_word_is_chosen(words: list[float], null: float, wante
     chosen = np.full(1, -9, np.int32)
     choose_links(0, 1, table([word / prior for word in words]), model(null / NULL_PROBABILITY), chosen)
     assert chosen.tolist() == [wanted]
-
-
-def test_expected_counts_become_values_and_totals() -> None:
-    """By hand: posteriors are 0.5, 0.3 and 0.2 for no link."""
-    prior, (nulls, distances) = (1 - NULL_PROBABILITY) / 2, np.zeros((2, 1))
-    pair = table([0.5 / prior, 0.3 / prior])
-    totals = expect_words(0, 1, pair, model(0.2 / NULL_PROBABILITY), nulls, distances)
-    counts = [0.5 + ALPHA, 0.3 + ALPHA]
-    assert (totals / UNIT).tolist() == pytest.approx(counts, abs=1e-7)
-    assert pair.values.tolist() == pytest.approx([np.exp(digamma(count)) for count in counts], rel=1e-6)
-    assert nulls.tolist() == pytest.approx([0.2], abs=1e-7)
-    # The generated word is at 1 of 1 and counted from 0, the given ones are at 1/2 and 1.
-    assert distances.tolist() == pytest.approx([0.5 * 0.5 + 1.0 * 0.3], abs=1e-7)
 
 
 def test_no_probability_becomes_zero() -> None:

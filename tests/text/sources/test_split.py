@@ -1,7 +1,6 @@
 """Parts that are concatenated into a split."""
 
 import collections
-import hashlib
 import json
 from pathlib import Path
 
@@ -21,17 +20,6 @@ def part(name: str, *pairs: tuple[str, str]) -> Part:
 
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
-
-
-def test_parts_follow_each_other(tmp_path: Path) -> None:
-    """Parts keep the order of params.yaml; the provenance has the number of lines of each."""
-    write_split([part("a", ("one", "eins"), ("two", "")), part("b", ("3", "3"))], tmp_path / "o")
-    assert (tmp_path / "o" / "source.txt").read_bytes() == b"one\ntwo\n3\n"
-    assert (tmp_path / "o" / "target.txt").read_bytes() == b"eins\n\n3\n"
-    provenance = json.loads((tmp_path / "o" / "provenance.json").read_text())
-    assert provenance["lines"] == 3
-    assert [source["lines"] for source in provenance["sources"]] == [2, 1]
-    assert provenance["sources"][1]["pairs_sha256"] == hashlib.sha256(b"3\t3\n").hexdigest()
 
 
 def test_every_pair_is_equally_likely_in_a_sample(tmp_path: Path) -> None:
