@@ -37,7 +37,6 @@ def map_chunks(
     Args:
         make: returns the function; called once in each process. Only `make` is pickled, not the function,
             which may therefore hold models, regular expressions and caches.
-        title: of the progress bar.
         items: read as needed: at most two chunks per worker are in memory.
         workers: processes; None for one per core.
 

@@ -44,9 +44,6 @@ def read_text(path: Path) -> str:
 def parse_params(text: str, origin: str) -> Params:
     """Check the text of a params.yaml; recent results are cached.
 
-    Args:
-        origin: where the text came from, for messages.
-
     Raises:
         ValueError: if it is not YAML, or a key is unknown, missing, ill-typed or impossible; the message
             lists every fault with the key's dotted name.

@@ -112,8 +112,13 @@ def read_fairseq_dictionary(path: Path) -> list[tuple[str, int]]:
     entries: list[tuple[str, int]] = []
     start = START
     for number, line in enumerate(read_lines(path), start=1):
-        word, count, overwrites = parse_entry(line, f"{path}, line {number}")
-        if (word in lines or word == START) and not overwrites:
+        entry = line.rstrip()
+        word, space, count = entry.removesuffix(OVERWRITE).rstrip().rpartition(" ")
+        if not (space and word and "\t" not in word and count.isascii() and count.isdigit()):
+            raise ValueError(
+                f"{path}, line {number}: expected 'word count', found {line!r}, as in fairseq's dict files."
+            )
+        if (word in lines or word == START) and not entry.endswith(OVERWRITE):
             earlier = f"in line {lines[word]}" if word in lines else "the start symbol"
             raise ValueError(
                 f"{path}, line {number}: expected each word once, but {word!r} is already {earlier}. Early "
@@ -125,14 +130,5 @@ def read_fairseq_dictionary(path: Path) -> list[tuple[str, int]]:
         elif word == START:
             start = overwritten
         lines[word] = number
-        entries.append((word, count))
+        entries.append((word, int(count)))
     return [*entries, (start, 0)]
-
-
-def parse_entry(line: str, origin: str) -> tuple[str, int, bool]:
-    """Return the word, its count, and whether fairseq's flag follows them."""
-    entry = line.rstrip()
-    word, space, count = entry.removesuffix(OVERWRITE).rstrip().rpartition(" ")
-    if not (space and word and "\t" not in word and count.isascii() and count.isdigit()):
-        raise ValueError(f"{origin}: expected 'word count', found {line!r}, as in fairseq's dict files.")
-    return word, int(count), entry.endswith(OVERWRITE)

@@ -79,8 +79,6 @@ def import_fairseq(
         dictionaries: of source and target, in fairseq's format.
         out: folder to write, which must not exist.
         languages: of source and target; None takes the checkpoint's, or that of a file `dict.LANGUAGE.txt`.
-        tokenize: how text is split into words.
-        segmentation: how words are split into dictionary entries.
         search: values that the model folder's section `translate` has instead of those in `SEARCH`.
 
     Raises:

@@ -41,11 +41,6 @@ class Layer:
     shape: Shape
     norm: Shape | None
 
-    @property
-    def outputs(self) -> int:
-        """Output channels."""
-        return self.shape[-1] if len(self.shape) == 3 else self.shape[0]
-
 
 @dataclass(frozen=True)
 class Fconv:
@@ -134,7 +129,7 @@ def expected_shapes(model: Fconv) -> dict[str, Shape]:
         shapes[f"{layer.theirs}.weight" if layer.norm is None else f"{layer.theirs}.weight_v"] = layer.shape
         if layer.norm is not None:
             shapes[f"{layer.theirs}.weight_g"] = layer.norm
-        shapes[f"{layer.theirs}.bias"] = (layer.outputs,)
+        shapes[f"{layer.theirs}.bias"] = (layer.shape[-1 if len(layer.shape) == 3 else 0],)
     return shapes
 
 

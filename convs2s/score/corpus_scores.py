@@ -26,11 +26,6 @@ class Score:
     signature: str
 
 
-def bleu_tokenizer(language: str) -> str:
-    """Return the name of sacreBLEU's tokenizer for a language, given its ISO 639 code."""
-    return TOKENIZERS.get(language, WORDS)
-
-
 def bleu(hypotheses: Sequence[str], references: Sequence[str], tokenizer: str = WORDS) -> Score:
     """Return the BLEU of detokenized text, as mteval-v13a.pl computes it."""
     return score_corpus(BLEU(tokenize=tokenizer), hypotheses, references)

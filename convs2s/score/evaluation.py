@@ -6,10 +6,10 @@ from typing import NamedTuple
 import pandas as pd
 
 from convs2s.score.corpus_scores import (
+    TOKENIZERS,
     UNKNOWN,
     WORDS,
     bleu,
-    bleu_tokenizer,
     chrf,
     length_ratio,
     sentence_bleu,
@@ -34,7 +34,7 @@ class ReferenceSet(NamedTuple):
     all_references: list[tuple[str, ...]]
     """The reference of each sentence and any additional ones; ROUGE uses them all."""
     tokenizer: str = WORDS
-    """BLEU's tokenizer for detokenized text, from `bleu_tokenizer`."""
+    """BLEU's tokenizer for detokenized text."""
 
 
 class ScoredText(NamedTuple):
@@ -75,7 +75,7 @@ def tokenize_references(
         source_lengths=[len(source_tokenizer.words(line)) for line in sources],
         tokenized_references=[" ".join(target_tokenizer.words(line)) for line in references],
         all_references=list(zip(*cleaned, strict=True)),
-        tokenizer=bleu_tokenizer(target_tokenizer.language),
+        tokenizer=TOKENIZERS.get(target_tokenizer.language, WORDS),
     )
 
 

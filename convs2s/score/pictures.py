@@ -123,7 +123,7 @@ def plot_curves(trainings: Mapping[str, Path]) -> Figure:
             axes.yaxis.set_minor_formatter(PlainNumbers())
         axes.grid(alpha=0.3)
     if len(lines) > 1:
-        names = [*map(no_formula, lines)]
+        names = [label.replace("$", r"\$") for label in lines]  # a formula otherwise
         figure.legend([*lines.values()], names, loc="outside lower center", ncols=3, fontsize="small")
     return figure
 
@@ -134,8 +134,3 @@ class PlainNumbers(LogFormatter):
     def __call__(self, x: float, pos: int | None = None) -> str:
         """Return a tick's label; empty if it has none."""
         return f"{x:g}" if super().__call__(x, pos) else ""
-
-
-def no_formula(text: str) -> str:
-    """Return the text with dollar signs escaped, so that matplotlib draws them."""
-    return text.replace("$", r"\$")

@@ -17,7 +17,6 @@ def align_with_programs(corpus: Corpus, iterations: int, folder: Path) -> Iterat
     """Yield the links of all sentence pairs, like `fast_align.align`, but computed by the programs.
 
     Args:
-        iterations: of fast_align.
         folder: where a temporary folder is created, for a text of word ids and both alignments.
 
     Raises:

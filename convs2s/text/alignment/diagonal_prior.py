@@ -61,7 +61,6 @@ def optimize_tension(tension: float, distance: float, lengths: NDArray[np.int64]
     Args:
         distance: mean |i/n - j/m| under the posterior, per generated word.
         lengths: as for `expected_distance`.
-        words: number of generated words.
     """
     for _ in range(STEPS):
         gradient = expected_distance(lengths, tension) / words - distance

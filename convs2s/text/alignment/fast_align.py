@@ -131,11 +131,7 @@ class Direction:
         return posteriors.make_model(self.scales, self.nulls, np.unique(self.lengths[:, :2]), self.tension)
 
     def iterate(self, fit_tension: bool) -> str:
-        """Run one iteration of expectation maximization; return a one-line report.
-
-        Args:
-            fit_tension: whether to change the tension as well.
-        """
+        """Run one iteration of expectation maximization; return a one-line report."""
         nulls, distances = np.zeros((2, len(self.nulls)))
         work = self.table, self.model(), nulls, distances
         totals = sum(share(self.threads, self.table.places, posteriors.expect_words, *work)) / posteriors.UNIT

@@ -26,7 +26,6 @@ def build_dictionary(corpus: Corpus, words: list[list[str]], links: Iterable[Lin
 
     Args:
         words: of each side, by id.
-        links: of all pairs of the corpus.
     """
     sources, targets, counts = count_links(corpus, links)
     totals = np.bincount(sources, counts, len(words[0])).astype(np.int64)
@@ -45,11 +44,7 @@ def build_dictionary(corpus: Corpus, words: list[list[str]], links: Iterable[Lin
 
 
 def build_candidates(corpus: Corpus, links: Iterable[Links], most: int) -> Candidates:
-    """Return up to `most` candidates of each source token; ties are in order of ids.
-
-    Args:
-        links: of all pairs of the corpus.
-    """
+    """Return up to `most` candidates of each source token; ties are in order of ids."""
     sources, targets, _ = count_links(corpus, links)
     offsets = np.insert(np.cumsum(np.bincount(sources)), 0, 0)
     return Candidates(offsets, targets.astype(np.int32)).top(most)

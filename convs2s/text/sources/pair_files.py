@@ -52,7 +52,6 @@ def file_part(paths: Sequence[Path], columns: tuple[int, int] | None, languages:
     Args:
         paths: the source file and the target file, or one TSV or translation memory.
         columns: of source and target in the TSV, counted from 0; None without a TSV.
-        languages: of source and target.
 
     Raises:
         FileNotFoundError: if a file is missing.

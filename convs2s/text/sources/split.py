@@ -24,8 +24,6 @@ def write_split(
     The folder appears only once complete. Without parts, the files are empty.
 
     Args:
-        parts: the sources of the split.
-        folder: where the files go.
         references: files with further references, one line per pair.
         sample: pairs to keep, drawn at random; None keeps all.
 

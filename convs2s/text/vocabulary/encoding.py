@@ -33,6 +33,5 @@ def encode_pairs(pairs: Iterable[tuple[str, str]], folder: Path) -> Iterator[lis
 
     Args:
         pairs: whitespace-separated words.
-        folder: with the codecs of both sides.
     """
     return map_chunks(partial(PairEncoder, folder), pairs, CHUNK_PAIRS, "encode")

@@ -118,7 +118,6 @@ def learn(kind: str, counts: Mapping[str, int], size: int, name: str) -> bytes:
 
     Args:
         kind: "bpe" or "sentencepiece".
-        counts: of each word.
         size: pieces, not counting the unknown one.
         name: of the parameter that holds `size`, for messages.
 

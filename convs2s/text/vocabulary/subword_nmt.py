@@ -11,10 +11,9 @@ CONTINUED = "@@"  # ends a piece whose word continues
 
 
 class SubwordNmt:
-    """Pieces of subword-nmt: all but the last piece of a word end in "@@"."""
+    """Pieces of subword-nmt, by codes from `read_codes`; all but the last piece of a word end in "@@"."""
 
     def __init__(self, codes: Any) -> None:
-        """Args: codes: the result of `read_codes`."""
         self._codes = codes
 
     def pieces(self, word: str) -> list[str]:

@@ -32,15 +32,14 @@ class SpaceForUnprintable(dict[int, str]):
 
 
 class Tokenizer:
-    """Splits sentences into words, and joins words to sentences, in one language."""
+    """Splits sentences into words, and joins words to sentences, in one language.
+
+    Args:
+        language: ISO 639 code; languages that Moses does not support get its English rules.
+        truecaser: gives words their mid-sentence case, if `params.truecase`; None leaves them unchanged.
+    """
 
     def __init__(self, language: str, params: TokenizeParams, truecaser: Truecaser | None = None) -> None:
-        """Return a tokenizer.
-
-        Args:
-            language: ISO 639 code; languages that Moses does not support get its English rules.
-            truecaser: gives words their mid-sentence case, if `params.truecase`; None leaves them unchanged.
-        """
         self.language = language
         self.params = params
         self.truecaser = truecaser if params.truecase else None
