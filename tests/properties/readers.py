@@ -44,17 +44,14 @@ SET = b'{"name": "a", "lines": 3, "sha256": "0"}'
 
 
 class Reader(NamedTuple):
-    """A way to read a file.
-
-    Attributes:
-        name: of the file, which is in a folder of its own.
-        read: takes the file's path and reads the whole file.
-        prepare: writes a good file, and any other files that its folder needs.
-    """
+    """A way to read a file."""
 
     name: str
+    """Of the file, which is in a folder of its own."""
     read: Callable[[Path], Any]
+    """Reads the whole file."""
     prepare: Callable[[Path], Any]
+    """Writes a good file, and any other files that its folder needs."""
 
 
 def bytes_of(content: bytes) -> Callable[[Path], Any]:

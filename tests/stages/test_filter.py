@@ -14,7 +14,7 @@ from convs2s.text.corpus.filter import Pair
 from pipelines.stages import filter as filter_stage
 
 ROOT = Path(__file__).parents[2]
-TRAIN = [("a b", "c d"), ("", "x"), ("e f", "g h"), ("one", "one two three"), ("a b", "c d"), ("i", "j")]
+TRAIN = [("a b", "c d"), ("", "x"), ("e f", "g h"), ("one", "1 2 3"), ("a b", "c d"), ("i k", "j l m")]
 TEST = [("a b", "c d"), ("new", "neu"), ("e f", "h g")]
 NO_LIMITS = {
     "max_words": None, "max_ratio": None, "ratio_of": "words", "drop_empty": True, "drop_repeats": False,
@@ -46,13 +46,13 @@ def run(
 def test_kept_pairs_are_split_and_counted(tmp_path: Path) -> None:
     """Of six pairs, one has an empty side, one a bad ratio, one repeats; one in three is for validation."""
     out = run(tmp_path, drop_repeats=True, valid_every=2)
-    assert list(read_folder(out / "train")) == [("a b", "c d"), ("i", "j")]
+    assert list(read_folder(out / "train")) == [("a b", "c d"), ("i k", "j l m")]
     assert list(read_folder(out / "valid")) == [("e f", "g h")]
     assert json.loads((out / "report.json").read_text()) == {
         "pairs_read": 6,
         "pairs_kept": 3,
         "removed": {"empty_side": 1, "too_long": 0, "ratio": 1, "repeat": 1},
-        "train": {"pairs": 2, "source_words": 3, "target_words": 3},
+        "train": {"pairs": 2, "source_words": 4, "target_words": 5},
         "valid": {"pairs": 1, "source_words": 2, "target_words": 2},
         "overlap": {"test": {"pairs": 1, "sources": 2, "of": 3}},
         "warnings": [
@@ -103,7 +103,7 @@ def test_each_rule_shows_a_few_pairs_that_it_removed(tmp_path: Path) -> None:
         json.loads((run(tmp_path, [*TRAIN, *pairs]) / "removed.json").read_text())
         for pairs in (long, long[::-1])
     )
-    ours = {"source": "one", "target": "one two three", "source_words": 1, "target_words": 3}
+    ours = {"source": "one", "target": "1 2 3", "source_words": 1, "target_words": 3}
     assert {"rule": "ratio", **ours} in one
     assert one == other
     chosen = {row["source"] for row in one if row["rule"] == "too long"}

@@ -1,11 +1,9 @@
 """Which sentence pairs are kept."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from convs2s.base.files import read_folder
 from convs2s.text.corpus.filter import (
     EMPTY,
     LONG,
@@ -16,8 +14,6 @@ from convs2s.text.corpus.filter import (
     characters_per_character,
     pair_hash,
     repeats,
-    require_validation,
-    write_splits,
 )
 
 
@@ -92,27 +88,6 @@ def test_only_the_first_of_equal_pairs_stays() -> None:
 def test_hashes_are_the_same_on_every_machine() -> None:
     """Python's own hash differs between runs; this is BLAKE2b of 'a TAB b', as by b2sum -l 64."""
     assert pair_hash(("a", "b")).to_bytes(8, "little").hex() == "21f240a02ae87773"
-
-
-def test_every_nth_kept_pair_is_validation(tmp_path: Path) -> None:
-    """T29: the choice is deterministic and counts kept pairs; none of them is in the training set."""
-    pairs = [(f"a{i}", f"b{i}") for i in range(1, 11)]
-    counts = write_splits(tmp_path, pairs, [("given", "given")], every=3)
-    assert [source for source, _ in read_folder(tmp_path / "valid")] == ["a3", "a6", "a9"]
-    assert list(read_folder(tmp_path / "train")) == [pairs[i - 1] for i in (1, 2, 4, 5, 7, 8, 10)]
-    assert counts["train"] == {"pairs": 7, "source_words": 7, "target_words": 7}
-
-
-def test_a_given_validation_set_is_not_filtered_but_must_have_pairs(tmp_path: Path) -> None:
-    """Its scores must stay comparable with those of others; the error names the parameters to change."""
-    given = [("", "x y z"), ("a", "b")]
-    counts = write_splits(tmp_path, [("c", "d")], given, every=None)
-    assert list(read_folder(tmp_path / "valid")) == given
-    assert list(read_folder(tmp_path / "train")) == [("c", "d")]
-    assert counts["valid"] == {"pairs": 2, "source_words": 1, "target_words": 4}
-    counts["valid"]["pairs"] = 0
-    with pytest.raises(ValueError, match=r"filter\.valid_every is null, .*Expected pairs in download\.valid"):
-        require_validation(counts, every=None)
 
 
 def test_limits_and_lengths_are_tables() -> None:

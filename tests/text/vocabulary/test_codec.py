@@ -7,7 +7,6 @@ import pytest
 
 from convs2s.ids.vocabulary import EOS, UNK
 from convs2s.text.vocabulary.codec import Codec
-from convs2s.text.vocabulary.encoding import encode_pairs
 from convs2s.text.vocabulary.learning import write_codecs
 from convs2s.text.vocabulary.segmentation import Unigram
 
@@ -113,16 +112,6 @@ def test_too_large_a_vocabulary_names_its_parameter(
     """The message names the parameter of the side to change."""
     with pytest.raises(ValueError, match=message):
         write_codecs(tmp_path, (ENGLISH, GERMAN), kind, False, sizes)  # type: ignore[arg-type]
-
-
-def test_pairs_are_encoded_side_by_side(joint_folder: Path) -> None:
-    """Each side is encoded by its own codec; lengths include EOS."""
-    pairs = [("low newest", "Straßenbahn"), ("", "neueste niedrig")]
-    source, target = (Codec.load(joint_folder, side) for side in ("source", "target"))
-    ((first, second),) = encode_pairs(iter(pairs), joint_folder)
-    assert first.ids.tolist() == [*source.encode(["low", "newest"]), EOS]
-    assert first.lengths.tolist() == [len(first.ids) - 1, 1]
-    assert second.ids.tolist() == target.encode(["Straßenbahn"]) + target.encode(["neueste", "niedrig"])
 
 
 @pytest.fixture
