@@ -38,7 +38,6 @@ def cut(words: Sequence[str], word_of_piece: Sequence[int], limit: int) -> list[
     else after the last word end, else anywhere.
 
     Args:
-        words: of the sentence.
         word_of_piece: for each piece, the index of its word.
         limit: most pieces in a part, at least 1.
     """

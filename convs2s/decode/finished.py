@@ -72,7 +72,6 @@ def trace(steps: Sequence[Step], lasts: NDArray[np.int64], rows: NDArray[np.int6
     """Follow N hypotheses at once, back from their EOS to their first token.
 
     Args:
-        steps: of the search.
         lasts: the step that finished each hypothesis, from 0.
         rows: the row that it extended.
 
@@ -116,7 +115,6 @@ class Finished:
         """Record the hypotheses that EOS finishes, best first, and which sentences are done.
 
         Args:
-            step: from 0.
             alive: the batch's sentences; those that are done cannot finish more hypotheses.
             scores: log-likelihoods of their candidates, a row per sentence, as in `rows` and `ids`.
             rows: the hypotheses that the candidates continue.

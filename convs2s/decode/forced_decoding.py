@@ -95,7 +95,6 @@ def log_likelihoods(
     """Return the log-likelihood of each target sentence, in nats.
 
     Args:
-        model: a model or an ensemble.
         source: each row ends with EOS, followed by padding.
         target: likewise.
 

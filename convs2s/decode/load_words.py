@@ -39,9 +39,7 @@ def load_words(
         models: folders with model.json and weights.safetensors.
         vocabulary: folder of the stage vocabulary.
         candidates: candidates.npz of the stage candidates; read only if `params` selects target tokens.
-        params: of the search.
         device: such as cpu, cuda or cuda:1; None selects a GPU if there is one.
-        processes: number of parallel processes on a CPU.
 
     Raises:
         FileNotFoundError: if a file is missing.

@@ -19,13 +19,6 @@ SHARED: list[Any] = []
 """In a forked process: the work and its items."""
 
 
-def check_processes(processes: int, device: torch.device) -> None:
-    """Raise ValueError unless this many processes can share what this one has loaded."""
-    if processes < 1 or (processes > 1 and device.type != "cpu"):
-        expected = "1 or more" if device.type == "cpu" else f"1 on {device}, as only a CPU can be shared"
-        raise ValueError(f"processes: expected {expected}, found {processes}.")
-
-
 def run_in_processes(
     work: Callable[[Item], Result], items: Sequence[Item], processes: int
 ) -> Iterator[tuple[int, Result]]:

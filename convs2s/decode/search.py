@@ -152,7 +152,6 @@ class Search(SearchSettings, ABC):
         """Return the n_best hypotheses of each sentence, best first.
 
         Args:
-            model: a model or an ensemble.
             source: each row ends with EOS, followed by padding.
             max_lengths: for each sentence, the most tokens in a hypothesis, EOS excluded.
             prefixes: for each sentence, the tokens that its hypotheses begin with, within its max_length;

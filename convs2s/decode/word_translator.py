@@ -13,7 +13,7 @@ from convs2s.config.translate import TranslateParams
 from convs2s.decode.batches import batches, cut, pad
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.finished import SearchResult
-from convs2s.decode.parallel import check_processes, run_in_processes
+from convs2s.decode.parallel import run_in_processes
 from convs2s.decode.sampling import Sampler, Sampling
 from convs2s.decode.search import SearchModel
 from convs2s.decode.translations import Attention, Hypothesis, block_diagonal
@@ -45,10 +45,6 @@ class WordTranslator:
 
     Args:
         model: on `device`.
-        source: codec of the source side.
-        target: codec of the target side.
-        params: of the search.
-        device: where to search.
         selection: of the target tokens of a batch (§5.4); None for all.
         processes: number of processes that search batches in parallel on a CPU, each on one thread, sharing
             the weights.
@@ -67,7 +63,9 @@ class WordTranslator:
         selection: VocabularySelection | None = None,
         processes: int = 1,
     ) -> None:
-        check_processes(processes, device)
+        if processes < 1 or (processes > 1 and device.type != "cpu"):
+            expected = "1 or more" if device.type == "cpu" else f"1 on {device}, as only a CPU can be shared"
+            raise ValueError(f"processes: expected {expected}, found {processes}.")
         self.processes = processes
         self.model, self.source, self.target = model, source, target
         self.params, self.device, self.selection = params, device, selection
@@ -93,7 +91,6 @@ class WordTranslator:
         translated in parts; the first one causes a warning.
 
         Args:
-            sentences: words of each.
             keep_attention: return the best hypothesis's attention.
             prefixes: for each sentence, the words that its translations begin with; may be empty.
             sampling: draw n_best translations instead of searching for the best.
@@ -123,7 +120,14 @@ class WordTranslator:
         ids, limit = self.source.encode(words)[:-1], self.model.max_source_tokens
         parts = [range(len(ids))] if ids else []
         if limit is not None and len(ids) > limit - 1:
-            self._warn(len(ids), limit)
+            if not self.warned:
+                self.warned = True
+                warnings.warn(
+                    f"A sentence has {len(ids)} tokens but the model's position table takes {limit - 1}; "
+                    "such long sentences are translated in parts. Give one sentence per line for better "
+                    "translations.",
+                    stacklevel=2,
+                )
             parts = cut(words, self.source.word_of_piece(words), limit - 1)
         return [
             Row([*ids[part.start : part.stop], EOS], () if number else prefix, sentence, number)
@@ -255,12 +259,3 @@ class WordTranslator:
                 word = first_word + len(self.target.decode(hypothesis.tokens[: i + 1])) - 1
                 unknowns.setdefault(word, Unknown(word, sources[i], hypothesis.at_end[i]))
         return list(unknowns.values())
-
-    def _warn(self, tokens: int, limit: int) -> None:
-        if not self.warned:
-            self.warned = True
-            warnings.warn(
-                f"A sentence has {tokens} tokens but the model's position table takes {limit - 1}; such long "
-                "sentences are translated in parts. Give one sentence per line for better translations.",
-                stacklevel=2,
-            )

@@ -107,7 +107,9 @@ def test_repeated_model_options_add_up() -> None:
         (["--threads", "0"], "error: --threads: expected 1 or more, found 0."),
         (["--seed", "0"], "error: --temperature, --top-k and --seed are for sampling. Add --sample, or"),
         (["--score", "README.md", "--alignment", "a"], "error: --score does not translate. Leave out"),
-        (["--sample", "--temperature", "0"], "error: sampling: temperature: "),
+        (["--sample", "--temperature", "0"], "error: sampling: temperature: expected a finite number above"),
+        (["--sample", "--top-k", "0"], "error: sampling: top_k: expected 1 or more, found 0."),
+        (["--sample", "--seed", "-1"], "error: sampling: seed: expected 0 or more, found -1."),
         (
             ["--input", "latin1.txt"],
             "latin1.txt, line 2: byte 1 is 0xfc, which is not UTF-8. Convert it",

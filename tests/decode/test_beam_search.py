@@ -1,7 +1,6 @@
 """Beam search against hand-made tables, an exhaustive search, and a literal version of the rule."""
 
 import itertools
-import math
 
 import pytest
 import torch
@@ -9,7 +8,7 @@ import torch
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.finished import NOWHERE, SearchResult
 from convs2s.decode.token_scores import log_normalizer
-from convs2s.ids.vocabulary import EOS, PAD, UNK
+from convs2s.ids.vocabulary import EOS, PAD
 from tests.decode.table_model import TableModel, probabilities, random_table
 
 
@@ -132,13 +131,3 @@ def test_log_normalizer_is_logsumexp_at_any_magnitude() -> None:
     n = torch.arange(40 * 9000).view(40, 9000)
     logits = torch.cat([torch.sin(n * 0.7), 80 * torch.cos(n * 0.3), torch.full((3, 9000), 1e4)])
     torch.testing.assert_close(log_normalizer(logits), torch.logsumexp(logits.double(), 1).float())
-
-
-def test_the_likelihood_of_a_prefix_counts() -> None:
-    """UNK has 0.1 against 0.6 for 3; after it, EOS has 0.9. All are the model's own probabilities."""
-    rows = [[0.1, 0.2, 0.3, 0.4]] * 8
-    rows[EOS] = [0.1, 0.2, 0.1, 0.6]
-    rows[EOS + UNK] = [0.02, 0.9, 0.04, 0.04]
-    [[best, *_]] = searcher(2).search(probabilities(rows), torch.tensor([[3, EOS]]), [5], [[UNK]])
-    assert best.tokens == [UNK, EOS]
-    assert best.log_likelihood == pytest.approx(math.log(0.1 * 0.9), abs=1e-6)

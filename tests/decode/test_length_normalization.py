@@ -1,23 +1,16 @@
 """Reranking one search's hypotheses equals another search with that alpha; alpha.json keeps the choice."""
 
-from pathlib import Path
-
 import pytest
 import torch
 
-from convs2s.base.files import write_json
-from convs2s.config.translate import TranslateSection
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.length_normalization import (
     best_alpha,
     best_hypothesis,
     final_score,
-    read_alpha,
-    with_alpha,
 )
 from convs2s.decode.translations import Hypothesis
 from convs2s.ids.vocabulary import EOS
-from tests.decode.parrot import TRANSLATE
 from tests.decode.table_model import random_table
 
 ALPHAS = [0.0, 0.3, 0.6, 1.0, 1.5, 2.5]
@@ -76,11 +69,3 @@ def test_alpha_weighs_length_against_likelihood() -> None:
 def test_the_best_alpha_is_the_nearest_to_one_of_equals(scores: dict[float, float], wanted: float) -> None:
     """If the choice makes no difference, prefer the mean over tokens."""
     assert best_alpha(scores) == wanted
-
-
-def test_the_alpha_of_a_file_replaces_that_of_params_yaml(tmp_path: Path) -> None:
-    """The other values do not change."""
-    write_json(tmp_path / "alpha.json", {"alpha": 0.7, "development_bleu": 12.3})
-    section = TranslateSection.model_validate({**TRANSLATE.model_dump(), "alpha": "tuned"})
-    found = with_alpha(section, read_alpha(tmp_path / "alpha.json"))
-    assert found == TRANSLATE.model_copy(update={"alpha": 0.7})

@@ -5,14 +5,12 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from pathlib import Path
 
-import numpy as np
 import psutil
 import pytest
 import torch
 
-from convs2s.decode.parallel import check_processes, run_in_processes
+from convs2s.decode.parallel import run_in_processes
 
 
 def children() -> set[psutil.Process]:
@@ -48,19 +46,6 @@ def test_a_single_item_or_process_starts_none(items: int, processes: int) -> Non
     """A typed line is answered at once."""
     found = list(run_in_processes(lambda item: (item, os.getpid()), range(items), processes))
     assert found == [(i, (i, os.getpid())) for i in range(items)]
-
-
-@pytest.mark.skipif(not Path("/proc/self/smaps_rollup").is_file(), reason="needs Linux")
-def test_memory_is_shared() -> None:
-    """If each process had its own copy of the weights, memory would grow with their number."""
-    weights = np.ones(100 << 17)  # 100 MiB
-
-    def work(_: int) -> int:
-        assert weights.sum() == len(weights)
-        rows = Path("/proc/self/smaps_rollup").read_text(encoding="ascii").splitlines()
-        return sum(int(row.split()[1]) for row in rows if row.startswith("Private"))
-
-    assert max(kib for _, kib in run_in_processes(work, range(2), 2)) < 50 << 10
 
 
 def fail() -> None:
@@ -106,17 +91,3 @@ def test_whoever_stops_listening_leaves_no_process() -> None:
     assert len(children() - before) == 2
     results.close()  # type: ignore[attr-defined]
     assert children() <= before
-
-
-@pytest.mark.parametrize(
-    ("processes", "device", "message"),
-    [
-        (0, "cpu", "processes: expected 1 or more, found 0"),
-        (2, "cuda", "processes: expected 1 on cuda, as only a CPU can be shared, found 2"),
-    ],
-)
-def test_what_cannot_be_shared_is_refused(processes: int, device: str, message: str) -> None:
-    """This happens before anything is computed."""
-    check_processes(1, torch.device(device))
-    with pytest.raises(ValueError, match=message):
-        check_processes(processes, torch.device(device))

@@ -69,15 +69,3 @@ def test_limits_likelihoods_and_sources_are_as_in_a_search() -> None:
         assert one.log_likelihood == pytest.approx(exact, abs=1e-4)
         assert one.score == pytest.approx(exact / len(one.tokens), abs=1e-4)
     assert [one.score for one in ranked] == sorted((one.score for one in ranked), reverse=True)
-
-
-@pytest.mark.parametrize(("values", "message"), [
-    ({"seed": -1}, "seed: expected 0 or more, found -1"),
-    ({"temperature": 0.0}, "temperature: expected a finite number above 0, found 0.0"),
-    ({"temperature": float("nan")}, "temperature: expected a finite number above 0, found nan"),
-    ({"top_k": 0}, "top_k: expected 1 or more, found 0"),
-])  # fmt: skip
-def test_impossible_values_are_named(values: dict[str, float], message: str) -> None:
-    """This happens before anything is drawn."""
-    with pytest.raises(ValueError, match=message):
-        Sampling(**{"seed": 1, **values})  # type: ignore[arg-type]

@@ -4,7 +4,6 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from convs2s.decode.beam_search import BeamSearch
@@ -59,14 +58,6 @@ def test_sources_are_words_where_tokens_are_pieces(tmp_path: Path) -> None:
     assert best.attention is not None
     assert best.attention.target == best.tokens
     assert "".join(best.attention.source) == "Maus▁H☃☃as▁aus▁</s>"
-
-
-def test_likelihood_and_score_are_those_of_the_search(vocabulary: Path) -> None:
-    """Each of the three tokens has logit 20 against 0 for all others; the score is the mean."""
-    [[best]] = word_parrot(vocabulary, alpha=1.0).translate([["ein", "Hund"]], keep_attention=False)
-    one = -np.log1p(12 * np.exp(-20))
-    assert best.log_likelihood == pytest.approx(3 * one, abs=1e-6)
-    assert best.score == pytest.approx(one, abs=1e-6)
 
 
 def test_sentences_beyond_the_position_table_are_joined_from_parts(vocabulary: Path) -> None:
@@ -145,15 +136,3 @@ def test_a_prefix_must_fit_the_position_table(vocabulary: Path) -> None:
     translator = word_parrot(vocabulary, limit=4)
     with pytest.raises(ValueError, match=r"'ein ein ein ein' has 4 tokens but .* position table takes 3"):
         translator.translate([["ein"]], keep_attention=False, prefixes=[["ein"] * 4])
-
-
-@pytest.mark.filterwarnings("ignore:A sentence has")
-def test_progress_counts_sentences(vocabulary: Path) -> None:
-    """A sentence in several parts counts once, and empty sentences count, too."""
-    done: list[int] = []
-    sentences = [["ein"], [], ["Das", "ist", "ein", "Haus", "und"], ["und"]]
-    word_parrot(vocabulary, limit=4, batch_sentences=1).translate(
-        sentences, keep_attention=False, on_done=done.append
-    )
-    assert sum(done) == 4
-    assert max(done) == 1

@@ -155,6 +155,8 @@ def test_several_processes_change_nothing(tmp_path: Path, precision: str) -> Non
     [
         ({"device": "gpu"}, "device 'gpu' is unknown; expected cpu, cuda"),
         ({"device": "cuda:99"}, r"device 'cuda:99' does not exist: PyTorch sees \d+ GPUs"),
+        ({"processes": 0}, "processes: expected 1 or more, found 0"),
+        ({"device": "meta", "processes": 2}, "expected 1 on meta, as only a CPU can be shared, found 2"),
         ({"beam_size": 0}, r"beam_size: .*0"),
         ({"beam": 1}, r"mean beam_size\?"),
         ({"folders": ["one", "other"]}, r"one/package/target.tsv and .*other/package/target.tsv differ"),
