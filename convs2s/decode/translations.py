@@ -62,17 +62,12 @@ def write_translations(
     Args:
         sentences: words of each.
         n_best_lists: hypotheses of each, best first; may be a generator that searches as it is read.
-        out: folder to write.
     """
-    done: list[tuple[list[str], list[Hypothesis]]] = []
-    attention: list[Attention] = []
-    for words, (best, *others) in zip(sentences, n_best_lists, strict=True):
-        done.append((words, [replace(best, attention=None), *others]))
-        if best.attention is not None:
-            attention.append(best.attention)
+    translated = list(n_best_lists)
+    attention = [best.attention for best, *_ in translated if best.attention is not None]
     with atomic_path(out) as temporary:
         temporary.mkdir()
-        write_hypotheses(temporary / "hypotheses.jsonl", done)
+        write_hypotheses(temporary / "hypotheses.jsonl", zip(sentences, translated, strict=True))
         write_attention(temporary / "attention.npz", attention)
 
 
@@ -145,11 +140,8 @@ def read_attention(path: Path) -> list[Attention]:
     """Return the attention of each sentence's best hypothesis; (0, 0) for an empty sentence.
 
     Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if the file is damaged or not an attention file.
+        ValueError: if the file is missing, damaged or not an attention file.
     """
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} does not exist. The stage translate writes it; run that first.")
     try:
         with np.load(path, allow_pickle=False) as arrays:
             weights, shapes = arrays["weights"], arrays["shapes"]
@@ -162,8 +154,8 @@ def read_attention(path: Path) -> list[Attention]:
         ]
     except Exception as error:  # NumPy and zipfile raise all sorts
         raise ValueError(
-            f"{path} is damaged or not an attention file ({error}). Expected a file written by the stage "
-            "translate; run that stage again."
+            f"{path} is missing, damaged or not an attention file ({error}). Expected a file written by the "
+            "stage translate; run that stage again."
         ) from error
 
 
