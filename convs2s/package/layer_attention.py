@@ -13,7 +13,7 @@ from convs2s.decode.translations import block_diagonal
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.ids.vocabulary import EOS
 from convs2s.model.seq2seq import Seq2Seq
-from convs2s.package.translator import Translator, list_texts, load
+from convs2s.package.translator import list_texts, load
 
 
 @dataclass(frozen=True)
@@ -39,59 +39,50 @@ class LayerAttention:
         return mean
 
 
-class LayerReader(WordTranslator):
-    """A translator of words that returns the attention of each layer of its single model."""
+def read_layers(translator: WordTranslator, words: Sequence[str]) -> LayerAttention:
+    """Translate a sentence with a single model; return the attention of its best translation, layer by layer.
 
-    @classmethod
-    def of(cls, translator: Translator) -> "LayerReader":
-        """Return the reader of a translator's model."""
-        words = translator.words
-        return cls(words.model, words.source, words.target, words.params, words.device, words.selection)
+    A sentence longer than the position table is translated in parts, as in `WordTranslator.translate`; each
+    part attends only to itself.
 
-    def read(self, words: Sequence[str]) -> LayerAttention:
-        """Translate a sentence and return the attention of its best translation.
+    Raises:
+        ValueError: if there are no words, or the model's scores are not numbers.
+    """
+    model = getattr(translator.model, "seq2seq", None)  # an ensemble has none
+    assert isinstance(model, Seq2Seq)
+    sentence = list(words)
+    rows = translator.rows(sentence)
+    if not rows:
+        raise ValueError("expected a sentence, found a text without words.")
+    best = [ranked[0].tokens for ranked in translator.search(rows, keep_attention=False)]
+    device = translator.device
+    blocks = [attend_again(model, device, row.ids, ids) for row, ids in zip(rows, best, strict=True)]
+    tokens = [token for ids in best for token in ids[:-1]]
+    source, target = translator.source, translator.target.vocabulary
+    return LayerAttention(
+        np.stack([block_diagonal(of_parts) for of_parts in zip(*blocks, strict=True)]),
+        [i for i, block in enumerate(model.decoder.layers(), start=1) if block.attention is not None],
+        [*source.pieces(sentence), source.vocabulary.entry(EOS)],
+        [target.entry(token) for token in [*tokens, EOS]],
+    )
 
-        A sentence longer than the position table is translated in parts, as in `translate`; each part attends
-        only to itself.
 
-        Raises:
-            ValueError: if there are no words, or the model's scores are not numbers.
-        """
-        sentence = list(words)
-        rows = self.rows(sentence)
-        if not rows:
-            raise ValueError("expected a sentence, found a text without words.")
-        best = [ranked[0].tokens for ranked in self.search(rows, keep_attention=False)]
-        blocks = [self._of_part(row.ids, target) for row, target in zip(rows, best, strict=True)]
-        tokens = [token for target in best for token in target[:-1]]
-        entry = self.target.vocabulary.entry
-        return LayerAttention(
-            np.stack([block_diagonal(of_parts) for of_parts in zip(*blocks, strict=True)]),
-            [number for number, flag in enumerate(self._attending(), start=1) if flag],
-            [*self.source.pieces(sentence), self.source.vocabulary.entry(EOS)],
-            [entry(token) for token in [*tokens, EOS]],
-        )
-
-    @torch.inference_mode()
-    def _of_part(self, source_ids: list[int], target_ids: list[int]) -> list[Float32[np.ndarray, "T S"]]:
-        """Return each layer's attention; the translation is known, so all positions are computed at once."""
-        source = pad([source_ids]).to(self.device)
-        target_input = pad([[EOS, *target_ids[:-1]]]).to(self.device)
-        _, attention = self._model().features(target_input, self._model().encode(source))
-        return [weights[0].cpu().numpy() for weights in attention]
-
-    def _attending(self) -> list[bool]:
-        return [block.attention is not None for block in self._model().decoder.layers()]
-
-    def _model(self) -> Seq2Seq:
-        model = getattr(self.model, "seq2seq", None)  # an ensemble has none
-        assert isinstance(model, Seq2Seq)
-        return model
+@torch.inference_mode()
+def attend_again(
+    model: Seq2Seq, device: torch.device, source: list[int], target: list[int]
+) -> list[Float32[np.ndarray, "T S"]]:
+    """Return each layer's attention; the translation is known, so all positions are computed at once."""
+    memory = model.encode(pad([source]).to(device))
+    _, attention = model.features(pad([[EOS, *target[:-1]]]).to(device), memory)
+    return [weights[0].cpu().numpy() for weights in attention]
 
 
 def read_attention_of(folder: Path, text: str) -> LayerAttention:
-    """Translate one text with a model folder, on the CPU; return each layer's attention; errors as `read`."""
+    """Translate one text with a model folder, on the CPU; return each layer's attention.
+
+    Errors are those of `read_layers` and `load`.
+    """
     translator = load(folder, "cpu")
     # An undecodable byte on the command line becomes a lone surrogate, which is not a character.
     [clean] = list_texts(text)
-    return LayerReader.of(translator).read(translator.source.tokenize(clean))
+    return read_layers(translator.words, translator.source.tokenize(clean))

@@ -8,7 +8,7 @@ from pathlib import Path
 from fastapi import HTTPException
 
 from convs2s.package.folder import locate, read_settings
-from convs2s.package.layer_attention import LayerAttention, LayerReader
+from convs2s.package.layer_attention import LayerAttention, read_layers
 from convs2s.package.translator import Translation, Translator, load
 
 
@@ -17,8 +17,7 @@ class Pair:
     """A language pair with its model, or its ensemble.
 
     Attributes:
-        source: language code.
-        target: language code.
+        source, target: language codes.
         translator: returns all hypotheses of the beam.
         members: number of models.
     """
@@ -37,8 +36,8 @@ class Pair:
 
     def attend(self, lines: list[str]) -> list[LayerAttention]:
         """Return each decoder layer's attention while each line is translated; for single models only."""
-        reader = LayerReader.of(self.translator)
-        return [reader.read(self.translator.source.tokenize(line)) for line in lines]
+        tokenize = self.translator.source.tokenize
+        return [read_layers(self.translator.words, tokenize(line)) for line in lines]
 
 
 def find_pair(pairs: Sequence[Pair], source: str, target: str) -> Pair:

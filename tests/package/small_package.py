@@ -6,6 +6,7 @@ from pathlib import Path
 
 import torch
 
+from convs2s.config.model import ModelParams
 from convs2s.config.params import Params
 from convs2s.ids.candidates import NO_CANDIDATES, write_candidates
 from convs2s.ids.vocabulary import PAD
@@ -28,20 +29,25 @@ MODEL = small_params(
 )  # fmt: skip
 
 FACTS = Facts(
-    "small", ("en", "de"), "MIT", "tests", 1234, (9, 9), {}, {}, 1, {}, {"bleu": 12.34}, {}, "test: 2 lines",
-    [("ein Haus", "a house"), ("noch eins", "another one")],
+    "small en-de", ("en", "de"), "MIT", "tests", 1234, (9, 9), {}, {}, 1, {}, {"bleu": 12.34}, {},
+    "test: 2 lines", [("ein Haus", "a house"), ("noch eins", "another one")],
 )  # fmt: skip
 
 
 def write_model(folder: Path, sizes: tuple[int, int], phase: float = 0.0) -> Path:
     """Write model.json and weights.safetensors; another phase gives other weights."""
-    model = Seq2Seq(MODEL, *sizes, padding_id=PAD, dropout=0.0)
+    model = make_model(MODEL, *sizes, phase)
+    save_model(folder, model, MODEL, *sizes, padding_id=PAD)
+    return folder
+
+
+def make_model(params: ModelParams, source_size: int, target_size: int, phase: float = 0.0) -> Seq2Seq:
+    model = Seq2Seq(params, source_size, target_size, padding_id=PAD, dropout=0.0)
     with torch.no_grad():
         for i, parameter in enumerate(model.parameters()):
             n = torch.arange(parameter.numel(), dtype=torch.float64)
             parameter.copy_(torch.sin(n * 1.37 + i + phase).float().view_as(parameter))
-    save_model(folder, model, MODEL, *sizes, padding_id=PAD)
-    return folder
+    return model
 
 
 def write_parts(folder: Path, phase: float = 0.0) -> tuple[Path, Path, Path, Path]:
@@ -64,16 +70,13 @@ def edit_settings(folder: Path, name: str, section: str, **changes: object) -> P
     return folder
 
 
-def write_small_package(folder: Path, phase: float = 0.0, *, replace: bool = False) -> Path:
+def write_small_package(
+    folder: Path, phase: float = 0.0, *, languages: tuple[str, str] = ("en", "de"), replace: bool = False
+) -> Path:
     """Write a model folder and return it."""
-    settings = Settings(("en", "de"), TOKENIZE, TRANSLATE, replace)
-    write_package(
-        folder / "package",
-        *write_parts(folder, phase),
-        settings,
-        card="# card\n",
-        facts=change(FACTS, seed=int(phase)),
-    )
+    settings = Settings(languages, TOKENIZE, TRANSLATE, replace)
+    facts = change(FACTS, name=f"small {'-'.join(languages)}", languages=languages, seed=int(phase))
+    write_package(folder / "package", *write_parts(folder, phase), settings, "# card\n", facts=facts)
     return folder / "package"
 
 

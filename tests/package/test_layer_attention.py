@@ -7,38 +7,33 @@ import pytest
 import torch
 
 from convs2s.decode.stepwise_model import StepwiseModel
-from convs2s.ids.vocabulary import PAD
-from convs2s.model.seq2seq import Seq2Seq
-from convs2s.package.layer_attention import LayerReader, read_attention_of
+from convs2s.decode.word_translator import WordTranslator
+from convs2s.package.layer_attention import read_attention_of, read_layers
 from convs2s.package.translator import load
 from convs2s.text.vocabulary.codec import Codec
 from tests.decode.parrot import TRANSLATE, WORDS, write_word_vocabulary
-from tests.package.small_package import MODEL, write_small_package
+from tests.package.small_package import MODEL, make_model, write_small_package
 
 
-def reader(vocabulary: Path, attention: list[bool]) -> LayerReader:
-    """Return a reader for a model with one decoder layer per flag and weights set by formula."""
+def translator(vocabulary: Path, attention: list[bool]) -> WordTranslator:
+    """Return a translator whose model has one decoder layer per flag and weights set by formula."""
     depth = len(attention)
     changes = {"attention": attention, "decoder_widths": [8] * depth, "decoder_kernels": [3] * depth}
     params = MODEL.model_validate({**MODEL.model_dump(), **changes})
     source, target = (Codec.load(vocabulary, side) for side in ("source", "target"))
-    model = Seq2Seq(params, len(source.vocabulary), len(target.vocabulary), PAD, dropout=0.0).eval()
-    with torch.no_grad():
-        for i, parameter in enumerate(model.parameters()):
-            n = torch.arange(parameter.numel(), dtype=torch.float64)
-            parameter.copy_(torch.sin(n * 1.37 + i).float().view_as(parameter))
-    return LayerReader(StepwiseModel(model), source, target, TRANSLATE, torch.device("cpu"))
+    model = StepwiseModel(make_model(params, len(source.vocabulary), len(target.vocabulary)).eval())
+    return WordTranslator(model, source, target, TRANSLATE, torch.device("cpu"))
 
 
 @pytest.mark.filterwarnings("ignore:A sentence has")
 @pytest.mark.parametrize("attention", [[True], [False, True, False, True]])
 def test_the_average_is_what_the_search_attended_to(tmp_path: Path, attention: list[bool]) -> None:
     """The search is stepwise and keeps no layers; 75 tokens are split in three, because 31 fit."""
-    layers = reader(write_word_vocabulary(tmp_path), attention)
+    small = translator(write_word_vocabulary(tmp_path), attention)
     for length in (1, 7, 75):
         words = (WORDS * 8)[:length]
-        found = layers.read(words)
-        searched = layers.translate([words], keep_attention=True)[0][0].attention
+        found = read_layers(small, words)
+        searched = small.translate([words], keep_attention=True)[0][0].attention
         assert searched is not None
         assert (found.source, found.target) == (searched.source, searched.target)
         np.testing.assert_allclose(found.average, searched.weights, atol=1e-5)
@@ -46,7 +41,8 @@ def test_the_average_is_what_the_search_attended_to(tmp_path: Path, attention: l
 
 def test_only_layers_that_attend_appear_under_their_own_numbers(tmp_path: Path) -> None:
     """Table 5 has models whose lower layers do not attend; counting the others from 1 would mislead."""
-    found = reader(write_word_vocabulary(tmp_path), [False, True, False, True]).read(WORDS[:4])
+    small = translator(write_word_vocabulary(tmp_path), [False, True, False, True])
+    found = read_layers(small, WORDS[:4])
     assert found.numbers == [2, 4]
     assert found.layers.shape == (2, len(found.target), 5)
     assert found.source == [*WORDS[:4], "</s>"]
