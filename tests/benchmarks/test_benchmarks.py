@@ -26,14 +26,6 @@ def _small_products(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(machine.ROWS, "cpu", 256)
 
 
-def run(name: str, folder: Path, options: str) -> Any:
-    """Run a benchmark with these options; return what it writes as JSON."""
-    out = folder / "results.json"
-    command = shlex.split(options.format(folder=folder))
-    importlib.import_module(f"benchmarks.{name}").main([*command, "--json", str(out)])
-    return json.loads(out.read_text(encoding="utf-8"))
-
-
 def test_variants_take_turns_after_a_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """12 units in 3 seconds of wall time; 6 seconds of processor time on 2 threads are 3 each."""
     clock, processor = iter([10.0, 13.0] * 4), iter([1.0, 7.0] * 4)
@@ -105,7 +97,9 @@ def test_a_benchmark_runs(
     monkeypatch.setattr(overhead, "IMPORTS", {"nothing": "pass", "json": "import json"})
     monkeypatch.setattr(translate_large, "find_spec", lambda _: None)  # CTranslate2
     options, count = OPTIONS[name]
-    rows = run(name, tmp_path, options)["results"]
+    command = [*shlex.split(options.format(folder=tmp_path)), "--json", str(tmp_path / "results.json")]
+    importlib.import_module(f"benchmarks.{name}").main(command)
+    rows = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["results"]
     assert len(rows) >= count and all(measured(row) and min(measured(row)) > 0 for row in rows)
     assert capsys.readouterr().out.count("|") >= 8
 

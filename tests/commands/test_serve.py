@@ -7,7 +7,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from convs2s.cli import main
-from tests.serve.running import write_pair
+from tests.package.small_package import write_small_package
 
 
 @pytest.fixture
@@ -20,8 +20,10 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 def test_folders_of_one_pair_are_an_ensemble(tmp_path: Path, served: list[Any]) -> None:
     """Folders of other language pairs are served alongside it; without keys, it answers only as localhost."""
-    names = [("1", "en", "de"), ("2", "en", "de"), ("3", "fr", "de")]
-    folders = [str(write_pair(tmp_path / name, source, target)) for name, source, target in names]
+    folders = [
+        str(write_small_package(tmp_path / name, languages=(source, "de")))
+        for name, source in (("1", "en"), ("2", "en"), ("3", "fr"))
+    ]
     assert main(["serve", "--model", *folders, "--device", "cpu", "--beam-size", "3"]) == 0
     [app] = served
     assert app.description == "Translates en-de, fr-de."
@@ -40,7 +42,7 @@ def test_a_server_for_others_or_with_keys_answers_to_any_name(
     """A proxy in front of it may pass on any Host."""
     monkeypatch.chdir(tmp_path)
     Path("keys.txt").write_text("key\n")
-    assert main(["serve", "--model", str(write_pair(tmp_path, "en", "de")), *options]) == 0
+    assert main(["serve", "--model", str(write_small_package(tmp_path)), *options]) == 0
     assert TestClient(served[0]).get("/health", headers={"Host": "translate.example"}).status_code == 200
 
 

@@ -19,30 +19,24 @@ from convs2s.model.storage import load_model
 
 NAMES = ("plain", "varied")
 # As fairseq stores them: layers and attention are strings.
-ARGUMENTS: dict[str, dict[str, Any]] = {
-    "plain": {
-        "arch": "fconv",
-        "encoder_embed_dim": 24,
-        "decoder_embed_dim": 24,
-        "decoder_out_embed_dim": 20,
-        "encoder_layers": "[(32, 3)] * 3",
-        "decoder_layers": "[(32, 3)] * 2",
-        "decoder_attention": "True",
-        "dropout": 0.1,
-        "share_input_output_embed": False,
-    },
-    "varied": {
-        "arch": "fconv",
-        "encoder_embed_dim": 24,
-        "decoder_embed_dim": 24,
-        "decoder_out_embed_dim": 24,
-        "encoder_layers": "[(32, 3), (48, 3), (64, 1)]",
-        "decoder_layers": "[(32, 3), (48, 5), (64, 1)]",
-        "decoder_attention": "[True, False, True]",
-        "dropout": 0.1,
-        "share_input_output_embed": False,
-    },
+PLAIN: dict[str, Any] = {
+    "arch": "fconv",
+    "encoder_embed_dim": 24,
+    "decoder_embed_dim": 24,
+    "decoder_out_embed_dim": 20,
+    "encoder_layers": "[(32, 3)] * 3",
+    "decoder_layers": "[(32, 3)] * 2",
+    "decoder_attention": "True",
+    "dropout": 0.1,
+    "share_input_output_embed": False,
 }
+VARIED = {
+    "decoder_out_embed_dim": 24,
+    "encoder_layers": "[(32, 3), (48, 3), (64, 1)]",
+    "decoder_layers": "[(32, 3), (48, 5), (64, 1)]",
+    "decoder_attention": "[True, False, True]",
+}
+ARGUMENTS = {"plain": PLAIN, "varied": PLAIN | VARIED}
 FAIRSEQ_SIZES = {"source": 352, "target": 376}  # of the dictionaries, including the four special symbols
 
 

@@ -4,14 +4,19 @@ from collections.abc import Iterator
 
 import pytest
 
-from convs2s.serve.pairs import Pair
-from tests.serve.running import load_two, running
+from convs2s.serve.pairs import Pair, load_pairs
+from tests.package.small_package import write_small_package
+from tests.serve.running import running
 
 
 @pytest.fixture(scope="package")
 def pairs(tmp_path_factory: pytest.TempPathFactory) -> list[Pair]:
     """The pairs en-de and fr-de."""
-    return load_two(tmp_path_factory.mktemp("pairs"))
+    folders = [
+        write_small_package(tmp_path_factory.mktemp(source), phase, languages=(source, "de"), replace=True)
+        for source, phase in (("en", 1.0), ("fr", 2.0))
+    ]
+    return load_pairs(folders, "cpu", beam_size=4, replace=None)
 
 
 @pytest.fixture(scope="module")
