@@ -92,15 +92,7 @@ def score_given(
 def log_likelihoods(
     model: SearchModel, source: Int64[Tensor, "B S"], target: Int64[Tensor, "B T"]
 ) -> Float[Tensor, "B"]:
-    """Return the log-likelihood of each target sentence, in nats.
-
-    Args:
-        source: each row ends with EOS, followed by padding.
-        target: likewise.
-
-    Raises:
-        ValueError: if the model's scores are not numbers.
-    """
+    """Return the log-likelihood of each target sentence, in nats; all rows end with EOS, then padding."""
     memory, state = model.encode(source), model.start(len(source))
     newest = torch.full_like(target[:, 0], EOS)
     totals = torch.zeros(len(target), device=target.device)

@@ -136,9 +136,6 @@ class Search(SearchSettings, ABC):
             step: from 0.
             scores: of the next tokens, as a model returns them.
             totals: log-likelihood of each hypothesis so far.
-
-        Raises:
-            ValueError: if the scores are not numbers.
         """
 
     @torch.inference_mode()

@@ -76,7 +76,11 @@ class StepwiseModel:
             Logits of the next token, attention averaged over layers, and the next state.
         """
         decoder = self.seq2seq.decoder
-        g = self._embed(tokens, state.steps, len(memory.keys))
+        g = F.embedding(tokens, self.embeddings)
+        positions = self.seq2seq.target_embedding.positions
+        if positions is not None:
+            g = g + positions.weight[state.steps + 1]  # row 0 is for padding
+        g = g.view(len(memory.keys), -1, g.shape[-1])  # (B, H, E)
         x = decoder.input_map(g)
         attention, windows = [], []
         for block, old_window in zip(decoder.layers(), state.windows, strict=True):
@@ -87,14 +91,6 @@ class StepwiseModel:
         logits = F.linear(decoder.output_map(x), self.output_weights, self.output_biases)
         averaged = average_attention(attention).flatten(0, 1)
         return logits.flatten(0, 1).float(), averaged, DecoderState(state.steps + 1, tuple(windows))
-
-    def _embed(self, tokens: Int[Tensor, "R"], position: int, sentences: int) -> Float[Tensor, "B H E"]:
-        """Return the embeddings g of the newest tokens, all at this position (from 0)."""
-        g = F.embedding(tokens, self.embeddings)
-        positions = self.seq2seq.target_embedding.positions
-        if positions is not None:
-            g = g + positions.weight[position + 1]  # row 0 is for padding
-        return g.view(sentences, -1, g.shape[-1])
 
 
 def step_block(

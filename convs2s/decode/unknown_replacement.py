@@ -47,8 +47,7 @@ def replace_unknowns(
 
     Args:
         source: words of the source sentence.
-        words: of the hypothesis.
-        unknowns: the unknown words; a word with several unknown pieces counts once, for its first.
+        words: of the hypothesis, with its `unknowns`.
         dictionary: surface source word -> the target word it is most often aligned with (T33).
     """
     replaced, records = list(words), []

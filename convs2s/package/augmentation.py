@@ -20,9 +20,6 @@ def translate_lines(translator: Translator, lines: Iterable[str], total: int) ->
     Args:
         lines: of the model's source language.
         total: number of lines that have text, for the progress bar.
-
-    Raises:
-        ValueError: if the model's scores are not numbers.
     """
     texts = map(clean, filter(has_text, lines))
     most = CHUNK_BATCHES * translator.words.params.batch_sentences

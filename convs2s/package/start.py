@@ -63,13 +63,9 @@ def check_folder(key: str, folder: Path) -> None:
 
 
 def check_start(folder: Path, params: Params) -> None:
-    """Check that a training with these parameters can start from a model.
+    """Check that a training with these parameters can start from a model; errors as `check_models`.
 
     The section vocabulary cannot describe that of an imported model, and does not matter then.
-
-    Raises:
-        FileNotFoundError: if the folder or one of its files is missing.
-        ValueError: if it is damaged, or has other languages, tokenization, vocabulary or architecture.
     """
     check_folder("train.start_from", folder)
     settings, record = read_settings(folder), read_json(folder / "segmentation.json")

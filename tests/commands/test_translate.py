@@ -4,13 +4,12 @@ import io
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from unittest import mock
 
 import pytest
 
 import convs2s
 from convs2s.cli import main, parser
-from convs2s.decode.load_words import load_words
 from tests.package.small_package import edit_settings, write_small_package
 
 
@@ -188,21 +187,14 @@ def test_samples_depend_on_seed_and_line(
     assert len(run(tmp_path, "ein Haus\n", *options, "--n-best", "3")) == 3
 
 
-def test_options_of_the_machine_reach_the_library(
-    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_options_of_the_machine_reach_the_library(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads are PyTorch's, so that the command can leave cores to other programs."""
-    seen: list[int] = []
-    monkeypatch.setattr("torch.set_num_threads", seen.append)
-    run(tmp_path, "ein\n", "--model", str(package), "--threads", "3")
-
-    def load_in_one_process(*arguments: Any, processes: int) -> Any:
-        seen.append(processes)
-        return load_words(*arguments)
-
-    monkeypatch.setattr("convs2s.package.translator.load_words", load_in_one_process)
-    run(tmp_path, "ein\n", "--model", str(package), "--processes", "2")
-    assert seen == [3, 2]
+    load, set_threads = mock.Mock(side_effect=ValueError), mock.Mock()
+    monkeypatch.setattr("convs2s.package.translator.load", load)
+    monkeypatch.setattr("torch.set_num_threads", set_threads)
+    assert main(["translate", "--model", str(package), "--threads", "3", "--processes", "2"]) == 2
+    set_threads.assert_called_once_with(3)
+    assert load.call_args.kwargs["processes"] == 2
 
 
 def test_a_slow_precision_is_warned_of(

@@ -10,9 +10,9 @@ from convs2s.base.files import write_lines
 from convs2s.config.params import Params
 from convs2s.model.description import seal
 from convs2s.package.start import check_start
-from convs2s.text.vocabulary.codec import Codec, copy_codecs
+from convs2s.text.vocabulary.codec import copy_codecs
 from convs2s.text.words.truecasing import copy_truecasers
-from tests.package.small_package import write_small_package, write_start
+from tests.package.small_package import write_start
 from tests.presets import change_preset, params_of
 
 PRESET = "tatoeba-en-de"
@@ -61,17 +61,10 @@ def test_the_vocabulary_of_an_imported_model_is_taken_as_it_is(tmp_path: Path) -
     assert sorted(path.name for path in (tmp_path / "vocabulary").iterdir()) == names
 
 
-def test_codecs_and_truecasers_are_those_of_the_model(tmp_path: Path) -> None:
+def test_truecasers_are_those_of_the_model(tmp_path: Path) -> None:
     """They are where later stages look for them."""
-    start = write_small_package(tmp_path)
-    copy_codecs(start, tmp_path / "vocabulary")
-    words = ["ein", "Haus"]
-    for side in ("source", "target"):
-        assert Codec.load(tmp_path / "vocabulary", side).encode(words) == Codec.load(start, side).encode(
-            words
-        )
-    write_lines(start / "truecaser.tsv", ["the\t5"])
-    write_lines(start / "truecaser.target.tsv", ["die\t7"])
-    copy_truecasers(start, tmp_path / "cases")
+    write_lines(tmp_path / "truecaser.tsv", ["the\t5"])
+    write_lines(tmp_path / "truecaser.target.tsv", ["die\t7"])
+    copy_truecasers(tmp_path, tmp_path / "cases")
     found = {path.name: path.read_text() for path in (tmp_path / "cases").iterdir()}
     assert found == {"source.tsv": "the\t5\n", "target.tsv": "die\t7\n"}
