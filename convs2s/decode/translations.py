@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Float32
+from jaxtyping import Float
 
 from convs2s.base.files import atomic_path, read_lines, write_lines
 from convs2s.decode.unknown_replacement import Unknown
@@ -111,16 +111,6 @@ def read_hypotheses(path: Path) -> Iterator[tuple[list[str], list[Hypothesis]]]:
 def parse_hypothesis(content: dict[str, Any]) -> Hypothesis:
     """Return the hypothesis that a JSON object describes."""
     return Hypothesis(**{**content, "unknowns": [Unknown(**unknown) for unknown in content["unknowns"]]})
-
-
-def block_diagonal(blocks: Sequence[Float32[np.ndarray, "..."]]) -> Float32[np.ndarray, "T S"]:
-    """Join the attention (T, S) of a sentence's parts, leaving out the EOS between them."""
-    inner = [block[:-1, :-1] for block in blocks[:-1]] + [blocks[-1]]
-    rows, columns = (np.cumsum([0, *(block.shape[axis] for block in inner)]) for axis in (0, 1))
-    joined = np.zeros((rows[-1], columns[-1]), dtype=np.float32)
-    for block, row, column in zip(inner, rows, columns, strict=False):
-        joined[row : row + block.shape[0], column : column + block.shape[1]] = block
-    return joined
 
 
 def write_attention(path: Path, attention: Sequence[Attention]) -> None:

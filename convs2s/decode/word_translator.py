@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
+from jaxtyping import Float32
 
 from convs2s.config.translate import TranslateParams
 from convs2s.decode.batches import batches, cut, pad
@@ -16,7 +17,7 @@ from convs2s.decode.finished import SearchResult
 from convs2s.decode.parallel import run_in_processes
 from convs2s.decode.sampling import Sampler, Sampling
 from convs2s.decode.search import SearchModel
-from convs2s.decode.translations import Attention, Hypothesis, block_diagonal
+from convs2s.decode.translations import Attention, Hypothesis
 from convs2s.decode.unknown_replacement import Unknown
 from convs2s.ids.selection import VocabularySelection
 from convs2s.ids.vocabulary import EOS, UNK
@@ -259,3 +260,10 @@ class WordTranslator:
                 word = first_word + len(self.target.decode(hypothesis.tokens[: i + 1])) - 1
                 unknowns.setdefault(word, Unknown(word, sources[i], hypothesis.at_end[i]))
         return list(unknowns.values())
+
+
+def block_diagonal(blocks: Sequence[Float32[np.ndarray, "..."]]) -> Float32[np.ndarray, "T S"]:
+    """Join the attention (T, S) of a sentence's parts, leaving out the EOS between them."""
+    inner = [block[:-1, :-1] for block in blocks[:-1]] + [blocks[-1]]
+    joined: Float32[np.ndarray, "T S"] = torch.block_diag(*map(torch.from_numpy, inner)).numpy()
+    return joined

@@ -9,8 +9,7 @@ import torch
 from jaxtyping import Float32
 
 from convs2s.decode.batches import pad
-from convs2s.decode.translations import block_diagonal
-from convs2s.decode.word_translator import WordTranslator
+from convs2s.decode.word_translator import WordTranslator, block_diagonal
 from convs2s.ids.vocabulary import EOS
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.package.translator import list_texts, load
