@@ -21,8 +21,7 @@ NEUTRAL = 1.0
 
 def final_score(hypothesis: Hypothesis, alpha: float) -> float:
     """Return log-likelihood / |y|^alpha, where |y| includes EOS; 0 for an empty sentence."""
-    score: float = hypothesis.log_likelihood / max(1, len(hypothesis.tokens)) ** alpha
-    return score
+    return float(hypothesis.log_likelihood / max(1, len(hypothesis.tokens)) ** alpha)
 
 
 def best_hypothesis(hypotheses: Sequence[Hypothesis], alpha: float) -> Hypothesis:

@@ -14,6 +14,7 @@ from convs2s.ids.vocabulary import EOS
 from convs2s.model.multistep_attention import Memory
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.vocabulary.learning import write_codecs
+from tests.decode.table_model import Held
 
 TRANSLATE = TranslateParams(
     beam_size=2,
@@ -46,16 +47,6 @@ TOKENIZE = TokenizeParams(
 WORDS = ["Das", "ist", "ein", "Haus", ".", ",", "und", "noch", "eins", "Hund"]
 
 
-class Steps:
-    """The number of steps so far."""
-
-    def __init__(self, steps: int) -> None:
-        self.steps = steps
-
-    def select(self, rows: Tensor) -> "Steps":
-        return self
-
-
 class Parrot(StepwiseModel):
     """Writes source token t as target token t with probability near 1, attending to position t.
 
@@ -72,12 +63,12 @@ class Parrot(StepwiseModel):
         values = source[:, :, None].float()
         return Memory(values, values, None, (source != 0).sum(dim=1))
 
-    def start(self, rows: int) -> Steps:  # type: ignore[override]
-        return Steps(0)
+    def start(self, rows: int) -> Held:  # type: ignore[override]
+        return Held(torch.zeros(rows, 0, dtype=torch.int64))
 
-    def step(self, tokens: Tensor, memory: Memory, state: Steps) -> tuple[Tensor, Tensor, Steps]:  # type: ignore[override]
+    def step(self, tokens: Tensor, memory: Memory, state: Held) -> tuple[Tensor, Tensor, Held]:  # type: ignore[override]
         source = memory.keys[:, :, 0].long().repeat_interleave(len(tokens) // len(memory.keys), dim=0)
-        position = min(state.steps, source.shape[1] - 1)
+        position = min(state.rows.shape[1], source.shape[1] - 1)
         wanted = source[:, position].clamp(min=EOS)
         logits = torch.zeros(len(tokens), self.vocabulary).scatter_(1, wanted[:, None], 20.0)
         lengths = memory.lengths.repeat_interleave(len(tokens) // len(memory.keys))
@@ -85,7 +76,7 @@ class Parrot(StepwiseModel):
         attention = torch.zeros(source.shape)
         attention[rows, lengths - 1] += 0.6 if position == 1 else 0.1
         attention[rows, torch.minimum(torch.tensor(position), lengths - 1)] += 0.4
-        return logits, attention, Steps(state.steps + 1)
+        return logits, attention, Held(torch.cat([state.rows, tokens[:, None]], dim=1))
 
 
 def write_word_vocabulary(folder: Path, words: list[str] = WORDS) -> Path:

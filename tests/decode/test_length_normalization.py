@@ -1,4 +1,4 @@
-"""Reranking one search's hypotheses equals another search with that alpha; alpha.json keeps the choice."""
+"""Reranking one search's hypotheses equals another search with that alpha."""
 
 import pytest
 import torch

@@ -69,17 +69,6 @@ def test_a_truecased_model_includes_its_truecasers(tmp_path: Path) -> None:
         load(package, "cpu")
 
 
-def test_missing_folder_and_files_are_named(tmp_path: Path) -> None:
-    """All missing files are listed at once; giving data/trained is a likely slip."""
-    with pytest.raises(FileNotFoundError, match=r"nowhere is not a folder. Expected a model folder"):
-        read_settings(tmp_path / "nowhere")
-    package = write_small_package(tmp_path)
-    (package / "source.tsv").unlink()
-    (package / "translate.json").unlink()
-    with pytest.raises(FileNotFoundError, match=r"lacks source.tsv, translate.json. Expected a model folder"):
-        read_settings(package)
-
-
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
