@@ -25,11 +25,6 @@ class BeamSearch(Search):
     are ordered by row and token rank, so results are reproducible and do not depend on the batch.
     """
 
-    @property
-    def first_beams(self) -> int:
-        """One, because all hypotheses of a sentence are still the same."""
-        return 1
-
     def extend(
         self, step: int, batch: LiveBatch, finished: Finished, scores: Any, totals: Float[Tensor, "B H"]
     ) -> Extension:
@@ -54,9 +49,7 @@ class BeamSearch(Search):
     ) -> tuple[Float[Tensor, "B M"], Int[Tensor, "B M"], Int[Tensor, "B M"]]:
         """Return log-likelihood, row and last token of each sentence's 2 * beam_size best continuations.
 
-        Args:
-            totals: log-likelihood of each hypothesis so far.
-            values: its largest logits, as in `ids` and `normalizers`; see `find_likeliest`.
+        Besides the log-likelihoods so far, it takes what `find_likeliest` returns.
         """
         sentences, beams = totals.shape
         count = 2 * self.beam_size

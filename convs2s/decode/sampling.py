@@ -70,7 +70,7 @@ class Sampler(Search):
 
     @property
     def first_beams(self) -> int:
-        """All samples."""
+        """All samples, each of which draws its own first token."""
         return self.n_best
 
     def extend(

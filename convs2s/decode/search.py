@@ -122,9 +122,9 @@ class Search(SearchSettings, ABC):
     """A way to translate a batch: it extends all hypotheses token by token."""
 
     @property
-    @abstractmethod
     def first_beams(self) -> int:
-        """Hypotheses per sentence at the first step."""
+        """Hypotheses per sentence at the first step: one, because all would be the same."""
+        return 1
 
     @abstractmethod
     def extend(

@@ -12,13 +12,7 @@ pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch sees no GPU"),
 ]
-TEXTS = [
-    "Das ist ein Haus.",
-    "noch ein Hund, und eins.",
-    "",
-    "die Maus",
-    "der Hund aus das Haus und die Maus.",
-]
+TEXTS = ["Das ist ein Haus.", "noch ein Hund, und eins.", "", "der Hund aus das Haus und die Maus."]
 
 
 @pytest.mark.parametrize(
