@@ -24,10 +24,7 @@ def run(folder: Path, text: str, *options: str) -> list[str]:
 
 
 def test_standard_input_gives_a_line_for_each_line(
-    package: Path,
-    tmp_path: Path,
-    capfdbinary: pytest.CaptureFixture[bytes],
-    monkeypatch: pytest.MonkeyPatch,
+    package: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     r"""Files do the same; empty lines stay empty, \r\n ends a line, and the last line needs no line end."""
     text = "ein Haus.\n\nein\u2028Hund\r\nund"
@@ -109,20 +106,11 @@ def test_repeated_model_options_add_up() -> None:
         (["--sample", "--temperature", "0"], "error: sampling: temperature: expected a finite number above"),
         (["--sample", "--top-k", "0"], "error: sampling: top_k: expected 1 or more, found 0."),
         (["--sample", "--seed", "-1"], "error: sampling: seed: expected 0 or more, found -1."),
-        (
-            ["--input", "latin1.txt"],
-            "latin1.txt, line 2: byte 1 is 0xfc, which is not UTF-8. Convert it",
-        ),
+        (["--input", "latin1.txt"], "latin1.txt, line 2: byte 1 is 0xfc, which is not UTF-8. Convert it"),
         (["--input", "utf16.txt"], "for example: iconv -f utf-16 -t utf-8."),  # PowerShell's > writes it
         (["--input", "short.txt", "--prefix", "latin1.txt"], "--prefix latin1.txt, line 2: byte 1 is 0xfc"),
-        (
-            ["--input", "short.txt", "--prefix", "long.txt"],
-            "long.txt has 2 lines but short.txt has 1. Expected",
-        ),
-        (
-            ["--input", "long.txt", "--score", "short.txt"],
-            "short.txt has 1 lines but long.txt has 2. Expected",
-        ),
+        (["--input", "short.txt", "--prefix", "long.txt"], "long.txt has 2 lines but short.txt has 1."),
+        (["--input", "long.txt", "--score", "short.txt"], "short.txt has 1 lines but long.txt has 2."),
     ],
 )
 def test_errors_are_found_before_anything_is_translated(

@@ -18,14 +18,8 @@ def vocabulary(tmp_path: Path) -> Path:
 
 def test_results_are_in_the_order_of_their_sentences(vocabulary: Path) -> None:
     """They are translated longest first, three at a time, and put back in order."""
-    sentences = [
-        ["Haus"],
-        ["Das", "ist", "ein", "Haus", "."],
-        [],
-        ["ein", "Hund"],
-        ["und"],
-        ["noch", "eins", "."],
-    ]
+    texts = "Haus", "Das ist ein Haus .", "", "ein Hund", "und", "noch eins ."
+    sentences = [text.split() for text in texts]
     translator = word_parrot(vocabulary)
     found = translator.translate(sentences, keep_attention=False)
     assert [hypotheses[0].words for hypotheses in found] == sentences
@@ -111,19 +105,17 @@ def test_longest_lengths_follow_the_source(vocabulary: Path, monkeypatch: pytest
     [
         ({}, "ein Hund", "Haus", "Haus Hund"),  # the parrot decides freely what follows
         ({}, "Das ist", "", "Das ist"),
-        (
-            {"max_length_ratio": 0.0, "max_length_extra": 1},
-            "ein",
-            "Das ist ein",
-            "Das ist ein",
-        ),  # 1 is allowed
+        ({"max_length_ratio": 0.0, "max_length_extra": 1}, "ein", "Das ist ein", "Das ist ein"),
         ({"limit": 4}, "Das ist ein Haus und", "Hund", "Hund ist ein Haus und"),  # in parts of 3
     ],
 )
 def test_a_prefix_begins_the_translation(
     vocabulary: Path, settings: dict[str, Any], source: str, prefix: str, words: str
 ) -> None:
-    """Prefixes are whole words; they begin every hypothesis, but only the first part of a long sentence."""
+    """Prefixes are whole words; they begin every hypothesis, but only the first part of a long sentence.
+
+    They may be longer than the length limit, here of one token.
+    """
     translator = word_parrot(vocabulary, n_best=2, **settings)
     sentences = [["und"], source.split()]
     _, ranked = translator.translate(sentences, keep_attention=False, prefixes=[[], prefix.split()])
