@@ -44,7 +44,10 @@ def run(options: argparse.Namespace) -> None:
     if missing:
         raise ValueError(f"serve needs {', '.join(missing)}. Install it: pip install 'convs2s[serve]'.")
     check_positive(options, "max_characters", "max_lines", "batch_lines", "threads")
-    keys = read_keys(options.api_key_file) if options.api_key_file else ()
+    key_file: Path | None = options.api_key_file
+    keys = tuple(key_file.read_text(encoding="utf-8").split()) if key_file else ()
+    if key_file and not keys:
+        raise ValueError(f"{key_file} is empty; expected an API key on each line.")
     is_local = options.host in LOOPBACK
     if not is_local and not keys:
         print(
@@ -72,11 +75,3 @@ def run(options: argparse.Namespace) -> None:
     )
     # Query strings may have texts and keys, so they are not logged.
     uvicorn.run(app, host=options.host, port=options.port, access_log=False, limit_concurrency=1000)
-
-
-def read_keys(path: Path) -> tuple[str, ...]:
-    """Return the API keys in a file, one per line; raise ValueError if it has none."""
-    keys = tuple(path.read_text(encoding="utf-8").split())
-    if not keys:
-        raise ValueError(f"{path} is empty; expected an API key on each line.")
-    return keys

@@ -26,7 +26,6 @@ def chunks(stream: IO[bytes], name: str, most: int) -> Iterator[list[str]]:
     """Yield lines in chunks to translate together: of a terminal one, of a pipe those that have arrived.
 
     Args:
-        stream: a file, a pipe or a terminal.
         name: of the stream, for errors.
         most: lines per chunk; of a pipe, a few more.
 

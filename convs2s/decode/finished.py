@@ -138,12 +138,14 @@ class Finished:
         ranked = [sorted(ends, key=lambda end: -end[2] / (end[0] + 1) ** alpha) for ends in self.ends]
         ends = [(i, *end) for i, all_ends in enumerate(ranked) for end in all_ends[:n_best]]
         paths = trace(self.steps, *(np.array([end[place] for end in ends], np.int64) for place in (1, 2)))
+        kept = [step.attention for step in self.steps if step.attention is not None]
         results: list[list[SearchResult]] = [[] for _ in self.ends]
         for number, (sentence, last, _, total) in enumerate(ends):
             rows, tokens, sources, at_end = paths[:, number, : last + 1]
             length = self.source_lengths[sentence]
             if length == 1:
                 sources = np.full(last + 1, NOWHERE)
+            weights = [attention[row, :length] for attention, row in zip(kept, rows, strict=False)]
             results[sentence].append(
                 SearchResult(
                     tokens.tolist(),
@@ -151,17 +153,10 @@ class Finished:
                     total / (last + 1) ** alpha,
                     sources.tolist(),
                     (at_end > 0).tolist(),
-                    self._attention(rows, length),
+                    np.stack(weights) if weights else None,
                 )
             )
         return results
-
-    def _attention(self, rows: NDArray[np.int64], source_length: int) -> Float32[np.ndarray, "T S"] | None:
-        """Return the attention of a hypothesis, if it was kept."""
-        if not self.settings.keep_attention:
-            return None
-        kept = (step.attention for step in self.steps if step.attention is not None)
-        return np.stack([weights[row, :source_length] for weights, row in zip(kept, rows, strict=False)])
 
 
 def remaining(done: NDArray[np.bool_]) -> NDArray[np.int64]:

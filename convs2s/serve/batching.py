@@ -47,11 +47,9 @@ class Batcher:
     async def process(
         self, work: Work, lines: Sequence[str], is_abandoned: Callable[[], Awaitable[bool]]
     ) -> list[Any]:
-        """Return the results of some lines, which wait for their turn.
+        """Return the results of `work` on the lines of a request, which wait for their turn.
 
         Args:
-            work: what is done with them.
-            lines: of one request.
             is_abandoned: tells, when it is their turn, whether the client has gone; they are then dropped.
         """
         job = Job(work, lines, is_abandoned, get_running_loop().create_future())
