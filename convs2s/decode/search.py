@@ -92,12 +92,8 @@ class LiveBatch:
         return only.repeat(beams), [PAD, EOS] if step < self.min_length else [PAD]
 
     def find_attended(self, attention: Float[Tensor, "R S"]) -> tuple[Int[Tensor, "R"], Bool[Tensor, "R"]]:
-        """Return the most attended position except EOS (T34), and whether EOS gets even more attention.
-
-        Args:
-            attention: the same number of rows for each sentence.
-        """
-        grid = attention.view(len(self.words), -1, attention.shape[1])  # (B, H, S)
+        """Return the most attended position except EOS (T34), and whether EOS gets even more attention."""
+        grid = attention.view(len(self.words), -1, attention.shape[1])  # (B, H, S), H the same for all
         most, sources = (grid * self.words[:, None]).max(dim=2)
         ends = (self.lengths - 1)[:, None, None].expand(-1, grid.shape[1], 1)
         return sources.flatten(), (grid.gather(2, ends).squeeze(2) > most).flatten()

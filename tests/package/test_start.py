@@ -38,15 +38,11 @@ def test_what_does_not_fit_is_named(tmp_path: Path, changes: dict[str, Any], mes
 
 
 def test_what_is_no_model_folder_is_named(tmp_path: Path) -> None:
-    """Such as a folder of checkpoints, or one whose files have changed since they were written."""
+    """Such as a folder of checkpoints."""
     with pytest.raises(FileNotFoundError, match=r"train\.start_from: expected a model folder, .*nowhere"):
         check_start(tmp_path / "nowhere", params_of(PRESET))
     with pytest.raises(FileNotFoundError, match=r"lacks model\.json"):
         check_start(tmp_path, params_of(PRESET))
-    start = write_start(tmp_path, params_of(PRESET))
-    (start / "source.tsv").write_text("a\t1\n")
-    with pytest.raises(ValueError, match=r"source\.tsv has changed since it was written"):
-        check_start(start, params_of(PRESET))
 
 
 def test_the_vocabulary_of_an_imported_model_is_taken_as_it_is(tmp_path: Path) -> None:
