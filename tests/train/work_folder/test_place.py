@@ -190,21 +190,29 @@ def test_a_place_that_fails_in_the_middle_is_only_a_warning(
     assert finish(checkpoints="shared") == wanted
 
 
-def test_a_signal_saves_copies_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Slurm's, before the limit of a job: the training goes on from this update on another machine."""
+@pytest.mark.parametrize(
+    ("number", "end"),
+    [(signal.SIGUSR1, SystemExit(128 + signal.SIGUSR1)), (signal.SIGINT, KeyboardInterrupt())],
+    ids=["Slurm", "Ctrl-C"],
+)
+@pytest.mark.usefixtures("in_foreground")
+def test_a_signal_saves_copies_and_ends(
+    number: signal.Signals, end: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slurm's, before the limit of a job, or Ctrl-C: training goes on from this update on another machine."""
     wanted, train = undisturbed(checkpoint_updates=100), run.train
 
     def interrupted(training: Training) -> Iterator[Any]:
         for report in train(training):
             if training.state.updates == 5:
-                signal.raise_signal(signal.SIGUSR1)
+                signal.raise_signal(number)
             yield report
 
     with monkeypatch.context() as patch:
         patch.setattr(run, "train", interrupted)
-        with pytest.raises(SystemExit) as caught:
+        with pytest.raises(type(end)) as caught:
             finish(checkpoint_updates=100, checkpoints="shared")
-    assert caught.value.code == 128 + signal.SIGUSR1
+    assert caught.value.args == end.args
     assert list_copies()[-1] == 5
     shutil.rmtree(WORK)
     assert finish(checkpoint_updates=100, checkpoints="shared") == wanted
