@@ -62,9 +62,11 @@ def test_a_worker_can_begin_at_any_batch() -> None:
 @pytest.mark.parametrize("by_sentences", [True, False])
 def test_two_workers_of_half_the_batch_share_the_batches_of_one(by_sentences: bool) -> None:
     """T13's test needs this: the workers' shares together are the single worker's batches, in order."""
-    one = sentences(Batching(by_sentences, 4, 24))
-    shares = [sentences(Batching(by_sentences, 2, 12, workers=2), rank) for rank in (0, 1)]
-    assert [sorted(a + b) for a, b in zip(*shares, strict=True)] == one
+    alone, shared = Batching(by_sentences, 4, 24), Batching(by_sentences, 2, 12, workers=2)
+    shares = [sentences(shared, rank) for rank in (0, 1)]
+    assert [sorted(a + b) for a, b in zip(*shares, strict=True)] == sentences(alone)
+    wholes = [str([batch.whole for batch in one.epoch(SOURCE, TARGET, 1, 0)]) for one in (alone, shared)]
+    assert wholes[0] == wholes[1]  # vocabulary selection is over these
 
 
 def test_a_worker_without_sentences_stays_in_step_uncounted() -> None:

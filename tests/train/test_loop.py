@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
 
-from convs2s.ids.batching import Batch, Batching
+from convs2s.ids.batching import Batch
 from convs2s.ids.vocabulary import EOS
 from convs2s.train import loop
 from convs2s.train.batch_update import finish_update, queue_update
@@ -16,7 +16,7 @@ from convs2s.train.distributed import Workers
 from convs2s.train.loop import UpdateReport, train, validation_loss
 from convs2s.train.run import metrics
 from convs2s.train.training import Training, UpdateResult
-from tests.train.tiny import VOCABULARY, tiny_training, weights
+from tests.train.tiny import VOCABULARY, batches, tiny_training, weights
 
 
 def noting(calls: list[str], function: Callable[..., Any]) -> Callable[..., Any]:
@@ -41,9 +41,7 @@ def update(run: Training, batch: Batch) -> UpdateResult:
 )
 def test_training_learns(tmp_path: Path, precision: str, selection: dict[str, int] | None) -> None:
     """It learns to copy sentences in any precision (T38), over all entries or those selected (§5.4)."""
-    run = tiny_training(
-        tmp_path, max_epochs=3, max_tokens=1000, dropout=0.0, precision=precision, selection=selection
-    )
+    run = tiny_training(tmp_path, max_tokens=1000, dropout=0.0, precision=precision, selection=selection)
     before = math.exp(validation_loss(run))
     updates = [r for r in train(run) if isinstance(r, UpdateReport)]
     assert run.state.perplexities[-1] < before / 1.5
@@ -62,10 +60,7 @@ def test_training_learns(tmp_path: Path, precision: str, selection: dict[str, in
 def test_a_batch_s_gradient_is_the_sum_over_its_tokens_divided_by_their_number(tmp_path: Path) -> None:
     """It does not depend on how the batch is split into parts (§4.2, T13, T14)."""
     run = tiny_training(tmp_path, dropout=0.0, clip_norm=1e9, momentum=1e-9, batch_sentences=8, max_tokens=20)
-    batch = max(
-        run.batching.epoch(run.train.source.lengths, run.train.target.lengths, 1, 0),
-        key=lambda b: len(b.parts),
-    )
+    batch = batches(run)[0]
     assert len(batch.parts) > 2
     before = {name: p.detach().clone() for name, p in run.model.named_parameters()}
     source, target = map(torch.from_numpy, run.train.arrays([int(i) for part in batch.parts for i in part]))
@@ -80,23 +75,10 @@ def test_a_batch_s_gradient_is_the_sum_over_its_tokens_divided_by_their_number(t
         assert_close(before[name] - parameter.detach(), wanted[name], atol=1e-5, rtol=1e-4)
 
 
-def test_same_seed_same_weights_another_seed_others(tmp_path: Path) -> None:
-    """Deterministic with dropout; runs differ only in the seed (§4.3)."""
-    results = []
-    for i, seed in enumerate((1, 1, 2)):
-        (tmp_path / str(i)).mkdir()
-        run = tiny_training(tmp_path / str(i), pairs=40, max_epochs=1)
-        run.seed = seed
-        list(train(run))
-        results.append(weights(run))
-    assert torch.equal(results[0], results[1])
-    assert not torch.equal(results[0], results[2])
-
-
 def test_random_numbers_differ_by_seed_update_and_worker(tmp_path: Path) -> None:
     """For the same batch and weights, each gives a different loss; the same numbers repeat it."""
     run = tiny_training(tmp_path, pairs=8, dropout=0.3, max_tokens=1000)
-    (batch,) = run.batching.epoch(run.train.source.lengths, run.train.target.lengths, 1, 0)
+    (batch,) = batches(run)
     losses = run.losses(0.0).train()
 
     def loss(seed: int, updates: int, rank: int) -> float:
@@ -123,7 +105,7 @@ def test_reports_count_what_was_done(tmp_path: Path) -> None:
 def test_labels_are_smoothed_in_training_and_whole_in_validation(tmp_path: Path) -> None:
     """What training minimizes has the smoothing of params.yaml; perplexity stays that of the paper (T36)."""
     run = tiny_training(tmp_path, pairs=8, max_epochs=1, dropout=0.0, max_tokens=1000, label_smoothing=0.4)
-    (batch,) = run.batching.epoch(run.train.source.lengths, run.train.target.lengths, 1, 0)
+    (batch,) = batches(run)
     with torch.no_grad():
         loss, likelihood = run.losses(0.4)(*run.load(batch).parts[0], None)
     update = next(report for report in train(run) if isinstance(report, UpdateReport))
@@ -189,24 +171,14 @@ def test_entries_left_out_get_no_gradient_and_no_probability(tmp_path: Path) -> 
 
 
 def test_how_a_batch_is_split_changes_no_loss_with_selection(tmp_path: Path) -> None:
-    """Memory limits must not decide which entries compete: not through parts, nor workers (T13, T14)."""
+    """Memory limits must not decide which entries compete (T13, T14)."""
     selection = {"common": 2, "candidates": 5}
     runs = [
-        tiny_training(
-            tmp_path / str(size), max_tokens=size, batch_by="sentences", dropout=0.0, selection=selection
-        )
+        tiny_training(tmp_path / str(size), max_tokens=size, dropout=0.0, selection=selection)
         for size in (40, 1000)
     ]
-    small, large = (
-        run.batching.epoch(run.train.source.lengths, run.train.target.lengths, 1, 0) for run in runs
-    )
-    assert max(len(batch.parts) for batch in small) > max(len(batch.parts) for batch in large) == 1
+    small, large = map(batches, runs)
+    assert len(small[0].parts) > len(large[0].parts) == 1
     assert validation_loss(runs[0]) == pytest.approx(validation_loss(runs[1]), rel=1e-6)
     losses = [next(iter(train(run))) for run in runs]
     assert losses[0].loss == pytest.approx(losses[1].loss, rel=1e-6)  # type: ignore[union-attr]
-    shared = Batching(True, runs[0].batching.sentences // 2, 40, workers=2)
-    ranks = [
-        shared.epoch(runs[0].train.source.lengths, runs[0].train.target.lengths, 1, 0, r) for r in (0, 1)
-    ]
-    for one, other, alone in zip(*ranks, large, strict=True):
-        assert one.whole.tolist() == other.whole.tolist() == alone.whole.tolist()

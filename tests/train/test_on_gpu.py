@@ -13,9 +13,9 @@ import torch
 from convs2s.train.batch_update import queue_update
 from convs2s.train.distributed import Workers
 from convs2s.train.loop import UpdateReport, train
-from convs2s.train.run import Paths, train_model
 from convs2s.train.training import Training
-from tests.train.tiny import ALONE, tiny_params, tiny_training, weights, write_tiny
+from tests.train.test_run import in_process, prepare
+from tests.train.tiny import ALONE, batches, tiny_training, weights
 
 pytestmark = [
     pytest.mark.gpu,
@@ -45,12 +45,6 @@ def waits_are_errors() -> Iterator[None]:
         torch.cuda.set_sync_debug_mode("default")
 
 
-def batch(run: Training) -> Any:
-    """Return the batch with the most parts."""
-    batches = run.batching.epoch(run.train.source.lengths, run.train.target.lengths, 1, 0)
-    return max(batches, key=lambda one: len(one.parts))
-
-
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("compiled", [False, True])
 def test_an_update_is_that_of_the_cpu(
@@ -68,7 +62,7 @@ def test_an_update_is_that_of_the_cpu(
         losses = run.losses(0.1).train()
         if compiled and place is GPU:
             losses.compile(dynamic=True)
-        results = queue_update(run, losses, run.load(batch(run)), 1.0)
+        results = queue_update(run, losses, run.load(batches(run)[0]), 1.0)
         moved = {key: (p.detach() - before[key]).cpu() for key, p in run.model.named_parameters()}
         found.append({"results": results.cpu(), **moved})
     for key, expected in found[0].items():
@@ -84,10 +78,10 @@ def test_the_host_does_not_wait_within_an_update(
     """The first update is not checked: it allocates memory and loads kernels."""
     run = training(tmp_path / "a", precision=precision, selection=selection, dropout=0.1, max_tokens=20)
     losses = run.losses(0.1).train()
-    queue_update(run, losses, run.load(batch(run)), 0.1)
+    queue_update(run, losses, run.load(batches(run)[0]), 0.1)
     with waits_are_errors():
-        results = queue_update(run, losses, run.load(batch(run)), 0.1)
-        run.load(batch(run))  # the next one, while this one is computed
+        results = queue_update(run, losses, run.load(batches(run)[0]), 0.1)
+        run.load(batches(run)[0])  # the next one, while this one is computed
     assert results.isfinite().all()
 
 
@@ -103,30 +97,24 @@ def test_a_training_repeats_bit_by_bit(tmp_path: Path, precision: str) -> None:
     assert torch.equal(results[0][1], results[1][1])
 
 
-def whole(folder: Path, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> dict[str, Any]:
-    """Train to the end like the stage; return the metrics."""
-    folder.mkdir()
-    write_tiny(folder)
-    params = tiny_params(folder, **{"dropout": 0.0, **changes})
-    monkeypatch.chdir(folder)
-    train_model(params.model, params.train, params.run, 1, *map(Path, Paths._fields))
-    metrics: dict[str, Any] = json.loads((folder / "out" / "metrics.json").read_text(encoding="utf-8"))
-    return metrics
+def perplexity(folder: Path, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> float:
+    """Train to the end like the stage; return the perplexity."""
+    in_process(folder, prepare(folder, **{"dropout": 0.0, **changes}), monkeypatch)
+    metrics = json.loads((folder / "out" / "metrics.json").read_text())
+    return float(metrics["validation_perplexity"])
 
 
 def test_a_whole_training_is_that_of_the_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With data, updates, validation, checkpoints and export, the perplexity is the same."""
-    found = whole(tmp_path / "gpu", monkeypatch)
+    found = perplexity(tmp_path / "gpu", monkeypatch)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
-    expected = whole(tmp_path / "cpu", monkeypatch)
-    assert found["validation_perplexity"] == pytest.approx(expected["validation_perplexity"], rel=1e-3)
+    assert found == pytest.approx(perplexity(tmp_path / "cpu", monkeypatch), rel=1e-3)
 
 
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_two_gpus_train_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, precision: str) -> None:
     """Two processes have half a batch each and use NCCL; bfloat16 results agree up to rounding."""
-    found = whole(tmp_path / "two", monkeypatch, workers=2, batch_sentences=4, precision=precision)
-    expected = whole(tmp_path / "one", monkeypatch, batch_sentences=8, precision=precision)
-    rel = 1e-3 if precision == "float32" else 0.05
-    assert found["validation_perplexity"] == pytest.approx(expected["validation_perplexity"], rel=rel)
+    found = perplexity(tmp_path / "two", monkeypatch, workers=2, batch_sentences=4, precision=precision)
+    expected = perplexity(tmp_path / "one", monkeypatch, batch_sentences=8, precision=precision)
+    assert found == pytest.approx(expected, rel=1e-3 if precision == "float32" else 0.05)

@@ -9,6 +9,7 @@ import torch
 from ruamel.yaml import YAML
 
 from convs2s.config.params import Params
+from convs2s.ids.batching import Batch
 from convs2s.ids.candidates import Candidates, write_candidates
 from convs2s.ids.encoded import EncodedSentences, write_encoded
 from convs2s.ids.vocabulary import EOS, write_vocabulary
@@ -106,6 +107,12 @@ def tiny_training(
     params = tiny_params(folder, layers, **train)
     paths = folder / "encoded", folder / "vocabulary", folder / "candidates" / "candidates.npz"
     return build_training(params.model, params.train, 1, *paths, place)
+
+
+def batches(training: Training) -> list[Batch]:
+    """Return the batches of the first pass, first the one with the most parts."""
+    found = training.batching.share(training.begin_pass(), training.workers.rank)
+    return sorted(found, key=lambda batch: -len(batch.parts))
 
 
 def weights(training: Training) -> torch.Tensor:
