@@ -1,19 +1,11 @@
 import resource
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
-from safetensors import safe_open
-from safetensors.torch import save_file
 
-from convs2s.train.checkpoint import (
-    load_weights,
-    read_checkpoint,
-    restore,
-    save_checkpoint,
-)
+from convs2s.train.checkpoint import load_weights, read_checkpoint, restore, save_checkpoint
 from convs2s.train.loop import UpdateReport, train
 from convs2s.train.training import Training
 from tests.model.small import small_model
@@ -52,39 +44,21 @@ def test_a_checkpoint_holds_what_was_saved(tmp_path: Path, saved: Path) -> None:
         )
 
 
-def remove_key(key: str) -> Callable[[Path], None]:
-    """Return a function that removes a key of a checkpoint's metadata."""
-
-    def remove(path: Path) -> None:
-        with safe_open(path, framework="pt") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            metadata = {name: value for name, value in file.metadata().items() if name != key}
-        save_file(tensors, path, metadata)
-
-    return remove
-
-
-def replace(change: Callable[[bytes], bytes]) -> Callable[[Path], object]:
-    return lambda path: path.write_bytes(change(path.read_bytes()))
-
-
 @pytest.mark.parametrize(
     "damage",
     [
-        replace(lambda content: b""),
-        replace(lambda content: content[:-10]),
-        replace(lambda content: content + bytes(10)),
-        replace(lambda content: content[: len(content) // 2] + bytes(len(content) // 2)),
-        replace(lambda content: bytes(len(content))),
-        *map(remove_key, ["state", "fingerprint", "crc32"]),
+        lambda content: b"",
+        lambda content: content[:-10],
+        lambda content: content + bytes(10),
+        lambda content: content[: len(content) // 2] + bytes(len(content) // 2),
+        lambda content: bytes(len(content)),
     ],
-    ids=["empty", "cut", "extended", "second half zero", "zero", "no state", "no fingerprint", "no crc32"],
+    ids=["empty", "cut", "extended", "second half zero", "zero"],
 )
-def test_damage_is_found(tmp_path: Path, saved: Path, damage: Callable[[Path], object]) -> None:
-    """A full disk or a power loss can leave such files; without checksums, none is trusted."""
+def test_damage_is_found(tmp_path: Path, saved: Path, damage: Callable[[bytes], bytes]) -> None:
+    """A full disk or a power loss can leave such files."""
     path = tmp_path / "c"
-    shutil.copy(saved, path)
-    damage(path)
+    path.write_bytes(damage(saved.read_bytes()))
     with pytest.raises(ValueError, match="c is damaged"):
         read_checkpoint(path)
 

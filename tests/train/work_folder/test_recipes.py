@@ -14,7 +14,6 @@ from convs2s.model.initialization import folded_weights
 from convs2s.train.checkpoint import load_mean, load_weights, read_checkpoint
 from convs2s.train.loop import validation_loss
 from convs2s.train.setup import build_training
-from convs2s.train.training import State
 from tests.train.tiny import ALONE, tiny_params
 from tests.train.work_folder.trainings import (
     EPOCHS,
@@ -23,7 +22,6 @@ from tests.train.work_folder.trainings import (
     TINY,
     finish,
     interrupt,
-    state_of,
     undisturbed,
     updates_of,
     validating,
@@ -74,7 +72,7 @@ def test_epochs_of_a_number_of_updates(monkeypatch: pytest.MonkeyPatch) -> None:
     validating(monkeypatch, [3.0, 2.9, 2.8, 2.7, 2.6])
     settings: dict[str, Any] = {"validate_updates": 3, "max_epochs": 3}
     (last, *_) = interrupt(monkeypatch, after=7, **settings)
-    state: State = state_of(last)
+    state = read_checkpoint(last).state
     assert [record["updates"] for record in state.epochs] == [3, 6]
     assert (state.passes, state.batch, state.epoch_updates) == (3, 1, 1)
     finish(**settings)

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from convs2s.train import loop, run
-from convs2s.train.checkpoint import read_checkpoint
 from convs2s.train.loop import EpochReport
 from convs2s.train.run import Paths, train_model
-from convs2s.train.training import State, Training
+from convs2s.train.training import Training
 from convs2s.train.work_folder import remove_ended
 from tests.train.tiny import tiny_params
 from tests.train.work_folder.moments import Content, content, put_back
@@ -92,10 +91,6 @@ def flip(path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
-
-
-def state_of(checkpoint: Path) -> State:
-    return read_checkpoint(checkpoint).state
 
 
 @dataclass(frozen=True)
