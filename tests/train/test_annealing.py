@@ -55,16 +55,3 @@ def test_training_ends_for_a_reason(
     """A low learning rate, epochs without a new best, or their number."""
     found = dataclasses.replace(PAPER, **changes).ends(perplexities)
     assert found is None if reason is None else found is not None and found.endswith(reason)
-
-
-def test_a_training_can_have_gone_on_beyond_its_end() -> None:
-    """At exactly the end it has not; once another epoch has begun, it has."""
-    two = dataclasses.replace(PAPER, max_epochs=2)
-    assert two.ended_before([], within_epoch=True) is None
-    assert two.ended_before([9.0], within_epoch=True) is None
-    assert two.ended_before([9.0, 8.0], within_epoch=False) is None
-    assert two.ended_before([9.0, 8.0], within_epoch=True) == 2
-    assert two.ended_before([9.0, 8.0, 7.0], within_epoch=False) == 2
-    patient = dataclasses.replace(PAPER, patience=2)
-    worse = [9.0, 9.5, 9.5, 8.0]  # a later best does not count
-    assert patient.ended_before(worse, within_epoch=False) == 3

@@ -49,7 +49,5 @@ def test_event_files_have_the_points_of_the_curves(tmp_path: Path) -> None:
 def test_event_files_need_tensorboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A training that was to be watched should say so before it starts."""
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
-    with pytest.raises(
-        ValueError, match=r"run.tensorboard: expected the package tensorboard, found none\. Run"
-    ):
+    with pytest.raises(ValueError, match=r"run\.tensorboard: expected the package tensorboard"):
         Events(tmp_path)

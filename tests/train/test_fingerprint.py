@@ -1,22 +1,19 @@
 import itertools
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from convs2s.config.model import ModelParams
 from convs2s.config.text import SelectionParams
 from convs2s.config.train import TrainParams
 from convs2s.train.fingerprint import NO_EFFECT, training_fingerprint
-from convs2s.train.run import NO_CODE
 from tests.model.small import small_params
 from tests.train.tiny import default_params
 
-MODEL, TRAIN = small_params(), default_params().train
+TRAIN = default_params().train
 SELECTION = SelectionParams(common=2, candidates=5)
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each file contains its own name; the working directory is the pipeline's."""
     monkeypatch.chdir(tmp_path)
@@ -28,14 +25,11 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("candidates.npz").write_bytes(b"candidates")
 
 
-def prints(
-    model: ModelParams = MODEL, train: TrainParams = TRAIN, code: Mapping[str, str] = NO_CODE
-) -> dict[str, str]:
+def prints(train: TrainParams = TRAIN) -> dict[str, str]:
     paths = Path("encoded"), Path("candidates.npz")
-    return training_fingerprint(model, train, 3, *paths, workers=4, code=code)
+    return training_fingerprint(small_params(), train, 3, *paths, workers=4, code={})
 
 
-@pytest.mark.usefixtures("_files")
 def test_data_are_part_of_the_fingerprint() -> None:
     """Another corpus means another training; candidates count only if they are used."""
     before, selecting = prints(), prints(train=TRAIN.model_copy(update={"selection": SELECTION}))
@@ -45,7 +39,6 @@ def test_data_are_part_of_the_fingerprint() -> None:
     assert {name for name in before if before[name] != after[name]} == {"encoded/valid/target.ids.npy"}
 
 
-@pytest.mark.usefixtures("_files")
 def test_the_model_to_start_from_is_part_of_the_fingerprint() -> None:
     """By content, not by place: another model may have taken its place, or it may have moved."""
     found = [prints()]
@@ -59,17 +52,9 @@ def test_the_model_to_start_from_is_part_of_the_fingerprint() -> None:
     assert found[2] == found[3]
 
 
-@pytest.mark.usefixtures("_files")
 def test_every_setting_of_an_update_is_part_of_the_fingerprint() -> None:
     """These are all of `train` except the length of training and the checkpoint interval."""
     selecting = prints(train=TRAIN.model_copy(update={"selection": SELECTION}))
     assert set(TrainParams.model_fields) - NO_EFFECT <= selecting.keys()
     assert {"seed", "model", "workers"} <= selecting.keys()
     assert selecting["workers"] == "4"  # on all machines
-
-
-@pytest.mark.usefixtures("_files")
-def test_code_is_part_of_the_fingerprint() -> None:
-    """By module, so that the message about a checkpoint of other code can name what has changed."""
-    one, other = prints(code={"loop": "1", "loss": "2"}), prints(code={"loop": "1", "loss": "3"})
-    assert {name for name in one if one[name] != other[name]} == {"code of loss"}

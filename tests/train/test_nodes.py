@@ -33,12 +33,7 @@ params = load_params()
 with report_errors("train", "", ""):
     train_model(params.model, params.train, params.run, 1, *map(Path, Paths._fields))
 """
-TINY: dict[str, Any] = {
-    "batch_sentences": 4,
-    "max_epochs": 16,
-    "anneal_factor": 0.9,
-    "checkpoint_updates": 10,
-}
+TINY = dict[str, Any](batch_sentences=4, max_epochs=16, anneal_factor=0.9, checkpoint_updates=10)
 Start = Callable[[Path], subprocess.Popen[bytes]]
 
 
@@ -159,10 +154,7 @@ def edit_ids(node: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("edit", "message"),
-    [
-        (edit_code, "code of convs2s"),
-        (edit_ids, "encoded/valid/source.ids.npy"),
-    ],
+    [(edit_code, "code of convs2s"), (edit_ids, "encoded/valid/source.ids.npy")],
 )
 def test_a_node_with_other_files_is_named(
     edit: Callable[[Path], None], message: str, start: Start, tmp_path: Path

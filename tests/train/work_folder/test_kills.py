@@ -1,8 +1,6 @@
 """After a kill at any moment, the next run ends with the outputs of an undisturbed one and nothing else."""
 
-import errno
 import json
-import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,25 +8,14 @@ from typing import Any
 import psutil
 import pytest
 
-from convs2s.base.files import remove
-from convs2s.train import work_folder
 from tests.train.tiny import write_tiny
 from tests.train.work_folder.moments import Moments, put_back
-from tests.train.work_folder.trainings import (
-    OUT,
-    WORK,
-    finish,
-    interrupt,
-    undisturbed,
-)
+from tests.train.work_folder.trainings import OUT, WORK, finish, interrupt, undisturbed
 
 
 @pytest.mark.parametrize(
     "recipe",
-    [
-        {"max_epochs": 3},
-        {"max_epochs": 2, "average": 2, "optimizer": "adam", "validate_updates": 2},
-    ],
+    [{"max_epochs": 3}, {"max_epochs": 2, "average": 2, "optimizer": "adam", "validate_updates": 2}],
     ids=["paper", "recipe"],
 )
 def test_killed_at_any_operation_the_next_run_ends_as_an_undisturbed_one(
@@ -93,26 +80,6 @@ def test_any_operation_may_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert finish(**settings) == wanted, moments.names[-1]
         assert [path.name for path in WORK.iterdir()] == ["lock"]
     assert set(ended_well) == {"rename", "rmdir", "unlink"}
-
-
-def test_clean_up_that_fails_is_no_failed_training(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The outputs exist; a network file system may refuse to remove an open file."""
-    wanted = undisturbed(max_epochs=1)
-
-    def refuse(path: Path) -> None:
-        if not path.name.endswith(".ended"):
-            return remove(path)
-        raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), str(path))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(work_folder, "remove", refuse)
-        assert finish(max_epochs=1) == wanted
-    assert "cannot be removed ([Errno 39] Directory not empty" in capsys.readouterr().err
-    assert len(list(WORK.glob("*.ended"))) == 1
-    assert finish(max_epochs=1) == wanted
-    assert not list(WORK.glob("*.ended"))
 
 
 def test_a_half_written_checkpoint_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,6 @@ from tests.train.work_folder.trainings import (
     WORK,
     finish,
     interrupt,
-    train_until,
     undisturbed,
     validating,
 )
@@ -22,7 +21,7 @@ from tests.train.work_folder.trainings import (
 @pytest.mark.parametrize(
     ("before", "now", "after", "message"),
     [
-        ({}, {"max_epochs": 2}, 7, "checkpoint-7.safetensors cannot be used: it is beyond the end"),
+        ({}, {"max_epochs": 3}, 7, "checkpoint-7.safetensors cannot be used: it is beyond the end"),
         ({}, {"max_epochs": 3}, 6, "continues from work/ID/checkpoint-6.safetensors: epoch 4"),
         ({}, {"patience": 1}, 9, "beyond the end of training, which now comes after epoch 3."),
         ({}, {"min_learning_rate": 0.01}, 9, "beyond the end of training, which now comes after epoch 4."),
@@ -39,8 +38,7 @@ def test_another_end_gives_what_an_undisturbed_training_to_it_gives(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A training beyond its new end goes back to a checkpoint that an undisturbed one would have."""
-    nats = [3.0, 2.5, 2.6, 2.4, 2.3]
-    validating(monkeypatch, nats)
+    validating(monkeypatch, [3.0, 2.5, 2.6, 2.4, 2.3])
     common = {"anneal_factor": 0.1, "anneal_after_epoch": 3}
     wanted = undisturbed(**common | now)
     interrupt(monkeypatch, after=after, **common | before)
@@ -97,16 +95,6 @@ def test_a_training_that_moves_keeps_the_precision_that_auto_chose(
     monkeypatch.setattr(choose, lambda _: (not is_fast, "it is another"))
     assert finish(precision="auto") == wanted
     assert message in capsys.readouterr().err
-
-
-def test_a_slow_precision_is_warned_of(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Before the first update, with what to choose instead."""
-    monkeypatch.setattr("convs2s.model.precision.find_bfloat16", lambda _: (False, "it is a toy"))
-    train_until(1, monkeypatch, precision="bfloat16")
-    slow = "warning: products in bfloat16, about 20 times slower than float32, as it is a toy: choose auto or"
-    assert slow in capsys.readouterr().err
 
 
 def test_a_finished_training_is_exported_again_until_its_outputs_are_safe(
