@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from convs2s.ids import encoded
-from convs2s.ids.encoded import EncodedCorpus, EncodedSentences, id_type, write_encoded
+from convs2s.ids.encoded import EncodedCorpus, EncodedSentences, Ids, id_type, write_encoded
 from convs2s.ids.vocabulary import EOS
 
 SOURCE = [[5, 6, EOS], [EOS], [7, EOS]]
@@ -63,7 +63,7 @@ def test_a_corpus_without_sentences_can_be_read(tmp_path: Path) -> None:
         (
             "target.offsets",
             np.array([0, 2, 7]),
-            r"as many sentences .* found \[0 3 4 6\] and \[0 2 7\].*repro -f encode",
+            r"as many .* found \[0 3 4 6\] and \[0 2 7\].*repro -f encode",
         ),
         ("source.ids", np.zeros((2, 3)), r"source\.ids\.npy: expected .*float64 of shape \(2, 3\)"),
         ("source.ids", np.array([5, 6, 1, 1, 10, 1]), "expected ids from 1 to 9, .* 10 at positions"),
@@ -74,12 +74,7 @@ def test_a_corpus_without_sentences_can_be_read(tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("checked", [1, 4, 100])
 def test_files_that_do_not_belong_together_are_an_error(
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    content: "np.typing.NDArray[np.generic]",
-    message: str,
-    checked: int,
+    folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: Ids, message: str, checked: int
 ) -> None:
     """Files of different runs would put sentence starts anywhere, and ids of others are other words."""
     monkeypatch.setattr(encoded, "CHECKED_IDS", checked)

@@ -27,12 +27,6 @@ def test_training_adds_the_target_tokens_of_the_batch() -> None:
     assert selection.tokens(np.array([[3, 1]]), np.array([[15, 7, 1, 0]])).tolist() == [0, 1, 2, 7, 10, 15]
 
 
-def test_more_common_tokens_than_entries_select_all() -> None:
-    """The selection is then the whole vocabulary."""
-    selection = VocabularySelection(CANDIDATES, common=500, most=1, target_size=20)
-    assert selection.tokens(np.array([[1]])).tolist() == list(range(20))
-
-
 def test_candidates_of_another_vocabulary_are_refused() -> None:
     """Their ids would stand for other words, or for none."""
     with pytest.raises(ValueError, match=r"expected .* below 19, .* found 19\. .*dvc repro candidates"):

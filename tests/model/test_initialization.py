@@ -3,10 +3,9 @@ from typing import Any, cast
 
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import nn
 
-from convs2s.model.initialization import linear, output_table
+from convs2s.model.initialization import output_table
 from convs2s.model.seq2seq import Seq2Seq
 from tests.model.small import SMALL, small_params
 
@@ -62,17 +61,6 @@ def test_biases_and_padding_rows_are_zero_and_weight_norm_starts_as_the_identity
             torch.testing.assert_close(module.weight, v)
         if isinstance(module, nn.Embedding):
             assert not hasattr(module, "parametrizations")
-
-
-@pytest.mark.parametrize("dropout", [0.0, 0.3])
-def test_a_layer_before_a_glu_keeps_the_variance_of_small_inputs(dropout: float) -> None:
-    """App. A: 4p/n gives the GLU four times the variance, and the GLU leaves a quarter of it."""
-    torch.manual_seed(2)
-    x = 0.1 * torch.randn(4000, 256)
-    layer = linear(256, 2 * 256, keep=1 - dropout, before_glu=True)
-    dropped = F.dropout(x, dropout, training=True)
-    variance = float(F.glu(layer(dropped), dim=1).detach().var())
-    assert variance == pytest.approx(float(x.var()), rel=0.05)
 
 
 def test_variance_is_roughly_preserved_through_a_deep_encoder() -> None:

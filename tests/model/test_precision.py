@@ -31,13 +31,7 @@ GRAVITON2, GRAVITON3 = {"neon": True, "bf16": False}, {"neon": True, "bf16": Tru
         ("x86_64", ZEN4, "AVX2", True, "float32, as .* no bfloat16 products that PyTorch may use"),
         ("x86_64", ZEN4, "AVX512", False, "float32, as .* no bfloat16 products that PyTorch may use"),
         ("aarch64", GRAVITON2, "DEFAULT", False, "float32, as this processor has no bfloat16 products"),
-        (
-            "aarch64",
-            GRAVITON3,
-            "SVE256",
-            True,
-            "bfloat16, as this processor has .* of Arm",
-        ),
+        ("aarch64", GRAVITON3, "SVE256", True, "bfloat16, as this processor has .* of Arm"),
         ("ppc64le", {}, "VSX", False, "float32, as this processor has no bfloat16 products"),
     ],
 )
@@ -55,20 +49,13 @@ def test_auto_asks_the_processor(
     monkeypatch.setattr("torch.backends.cpu.get_cpu_capability", lambda: level)
     monkeypatch.setattr("torch.backends.mkldnn.is_available", lambda: True)  # as everywhere
     monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: onednn, raising=False)
-    check(CPU, expected)
-
-
-def check(device: torch.device, expected: str) -> None:
-    """Check what `auto` gives, and that only bfloat16 without hardware warns."""
-    auto, half = choose_precision("auto", device), choose_precision("bfloat16", device)
+    auto, half = choose_precision("auto", CPU), choose_precision("bfloat16", CPU)
     assert re.match(f"products in {expected}", str(auto)), auto
     assert half.precision == "bfloat16"
     assert half.is_slow == (auto.precision == "float32")
     if half.is_slow:
-        assert re.match(
-            "warning: products in bfloat16, (about 20 times )?slower than float32, as", str(half)
-        ), half
-    assert not choose_precision("float32", device).is_slow
+        assert str(half).startswith("warning: products in bfloat16, about 20 times slower than float32, as")
+    assert not choose_precision("float32", CPU).is_slow
 
 
 def test_a_large_processor_plays_a_small_one() -> None:

@@ -46,15 +46,6 @@ def test_without_positions_the_order_is_seen_only_through_the_kernels() -> None:
     assert not torch.allclose(*(with_positions(s[None], target)[0] for s in (source, source.flip(0))))
 
 
-def test_a_sentence_longer_than_the_position_table_is_refused() -> None:
-    """32 rows, one of them for padding, hold 31 tokens (T18)."""
-    model = small_model()
-    assert model.max_source_tokens == 31
-    model(sentence(31, 40)[None], sentence(5, 50)[None])
-    with pytest.raises(IndexError, match="out of range"):
-        model(sentence(32, 40)[None], sentence(5, 50)[None])
-
-
 @pytest.mark.parametrize(
     ("encoder", "decoder", "seen"),
     [([3] * 20, [3] * 20, (41, 41)), ([3] * 13, [5] * 5, (27, 21)), ([3] * 13 + [1, 1], [3] * 12, (27, 25))],
