@@ -99,7 +99,7 @@ def import_fairseq(
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as temporary:
         parts = Path(temporary)
-        save_model(parts / "model", model, description.params, *description.sizes, PAD)
+        save_model(parts / "model", model, description.params)
         write_segmentation(parts / "vocabulary", entries, segmentation)
         write_dictionary(parts / "dictionary.tsv", [])
         settings = Settings((source, target), tokenize, translate, replace=False)

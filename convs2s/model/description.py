@@ -47,9 +47,11 @@ def read_description(folder: Path) -> Description:
     path = folder / DESCRIPTION
     try:
         content: Any = json.loads(path.read_text(encoding="utf-8"))
-        check_own_digest(content, path)
+        digest, expected = digest_of_content(content), content.get("sha256")
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError, TypeError, AttributeError) as error:
         raise ValueError(f"{path} does not describe a model: {error!r}. Make or fetch it again.") from error
+    if digest != expected:
+        raise ValueError(describe_change(path, digest, expected))
     return validate(Description, content, f"{path} does not describe a model; make or fetch it again")
 
 
@@ -63,12 +65,6 @@ def seal(folder: Path) -> None:
     description["files"] = {path.name: digest_of_file(path) for path in covered}
     description["sha256"] = digest_of_content(description)
     (folder / DESCRIPTION).write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
-
-
-def check_own_digest(description: Mapping[str, Any], origin: Path) -> None:
-    """Raise ValueError if the content of a model.json does not have its own digest."""
-    if (digest := digest_of_content(description)) != (expected := description.get("sha256")):
-        raise ValueError(describe_change(origin, digest, expected))
 
 
 def check_files(folder: Path, digests: Mapping[str, str], names: Iterable[str] | None = None) -> None:

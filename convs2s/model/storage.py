@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
-from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from convs2s.config.model import ModelParams
@@ -29,9 +28,7 @@ def write_tensors(
         ) from error
 
 
-def save_model(
-    folder: Path, model: nn.Module, params: ModelParams, source_size: int, target_size: int, padding_id: int
-) -> None:
+def save_model(folder: Path, model: Seq2Seq, params: ModelParams) -> None:
     """Write the weights, with weight norm folded in, and a model.json to rebuild the model, with digests."""
     folder.mkdir(parents=True, exist_ok=True)
     # Tied weights are written under both names: who reads them need not know.
@@ -39,9 +36,9 @@ def save_model(
     write_tensors(folder / WEIGHTS, weights)
     description = {
         "architecture": params.model_dump(),
-        "source_size": source_size,
-        "target_size": target_size,
-        "padding_id": padding_id,
+        "source_size": model.source_embedding.words.num_embeddings,
+        "target_size": model.target_embedding.words.num_embeddings,
+        "padding_id": model.padding_id,
     }
     (folder / DESCRIPTION).write_text(json.dumps(description), encoding="utf-8")
     seal(folder)

@@ -19,7 +19,6 @@ from convs2s.base.messages import TRAINING_MEMORY, inflect, report_errors
 from convs2s.base.parallel import cores
 from convs2s.config.model import ModelParams
 from convs2s.config.train import RunSection, TrainParams
-from convs2s.ids.vocabulary import PAD
 from convs2s.model.precision import Wanted, choose_precision
 from convs2s.model.storage import save_model
 from convs2s.train.checkpoint import Checkpoint, load_mean
@@ -102,12 +101,8 @@ def train_model(
     sections = {"model": model.model_dump(), "train": train.model_dump(), "run": run.model_dump()}
     arguments = {**sections, "seed": seed, "code": dict(code), "mark": mark}
     arguments |= {name: str(path) for name, path in paths._asdict().items()}
-    launch("convs2s.train.run", [encode(arguments)], train, run)
-
-
-def encode(arguments: Mapping[str, Any]) -> str:
-    """Return arguments as one word, which passes through any shell."""
-    return base64.urlsafe_b64encode(json.dumps(arguments).encode()).decode()
+    word = base64.urlsafe_b64encode(json.dumps(arguments).encode()).decode()  # passes through any shell
+    launch("convs2s.train.run", [word], train, run)
 
 
 def work_as_one(
@@ -130,9 +125,7 @@ def work_as_one(
         training = build_training(model_params, params, seed, encoded, vocabulary, table, workers)
         prints = training_fingerprint(model_params, params, seed, encoded, table, workers.count, code)
         folder = WorkFolder(work, prints)
-        place = None
-        if workers.writes and run.checkpoints:
-            place = Place(run.checkpoints, folder.own)
+        place = Place(run.checkpoints, folder.own) if workers.writes and run.checkpoints else None
         begin(training, folder, place, params.precision)
         reports = train(training)
         if not workers.writes:
@@ -208,12 +201,9 @@ def describe_precision(training: Training, wanted: Wanted) -> str:
 def export(training: Training, params: ModelParams, best: list[Checkpoint], out: Path) -> None:
     """Write model/, the mean of the best epochs' checkpoints, curves/ and metrics.json to `out`."""
     out.mkdir(parents=True, exist_ok=True)
-    model = training.model
-    load_mean(model, best, out)
-    sides = model.source_embedding, model.target_embedding
-    source_size, target_size = (side.words.num_embeddings for side in sides)
+    load_mean(training.model, best, out)
     with atomic_path(out / "model") as temporary:
-        save_model(temporary, model, params, source_size, target_size, PAD)
+        save_model(temporary, training.model, params)
     write_curves(out / "curves", training.state.curve, training.state.epochs)
     write_json(out / "metrics.json", metrics(training))
 

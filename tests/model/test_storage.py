@@ -20,7 +20,7 @@ def saved(folder: Path) -> torch.Tensor:
     model = small_model(dropout=0.3)
     for parameter in model.parameters():
         parameter.data += 0.01 * torch.randn_like(parameter)
-    save_model(folder, model, small_params(), 40, 50, PAD)
+    save_model(folder, model, small_params())
     logits: torch.Tensor = model.eval()(sentence(7, 40)[None], sentence(5, 50)[None])[0]
     return logits.detach()
 
@@ -60,12 +60,12 @@ def test_a_training_of_another_size_cannot_start_from_it(tmp_path: Path) -> None
 def test_tied_tables_cannot_start_from_two(tmp_path: Path) -> None:
     """One of them would be lost."""
     params = small_params(output_embedding_size=12)
-    save_model(tmp_path, Seq2Seq(params, 40, 50, PAD, 0.0), params, 40, 50, PAD)
+    save_model(tmp_path, Seq2Seq(params, 40, 50, PAD, 0.0), params)
     model = Seq2Seq(params, 40, 50, PAD, 0.0, plain_output=True)
     model.output_layer.weight = model.target_embedding.words.weight
     with pytest.raises(ValueError, match=r"expected target_embedding.words.weight to equal the table"):
         load_start(tmp_path, model)
-    save_model(tmp_path, model, params, 40, 50, PAD)
+    save_model(tmp_path, model, params)
     load_start(tmp_path, model)
 
 

@@ -37,7 +37,7 @@ FACTS = Facts(
 def write_model(folder: Path, sizes: tuple[int, int], phase: float = 0.0) -> Path:
     """Write model.json and weights.safetensors; another phase gives other weights."""
     model = make_model(MODEL, *sizes, phase)
-    save_model(folder, model, MODEL, *sizes, padding_id=PAD)
+    save_model(folder, model, MODEL)
     return folder
 
 
