@@ -30,7 +30,6 @@ class Batch:
         whole: sentence indices of the batch, over all workers.
         parts: this worker's share, in parts that are processed one after the other (T14).
         target_tokens: non-padding target tokens of the batch, over all workers (T13).
-        sentences: number of sentences in the batch, over all workers.
         counted: False if the batch has fewer sentences than there are workers, and this worker processes
             another's share just to stay in step; its result does not count.
     """
@@ -38,7 +37,6 @@ class Batch:
     whole: Indices
     parts: list[Indices]
     target_tokens: int
-    sentences: int
     counted: bool = True
 
 
@@ -122,7 +120,7 @@ class Batching:
         # one sentence: no worker should make a second pass for that while the others wait.
         runs = fit(lengths[own], self.max_tokens, len(batch)) if self.by_sentences else [(0, len(batch))]
         parts = [batch[own][start:end] for start, end in runs]
-        return Batch(batch, parts, int(lengths[:, 1].sum()), len(batch), counted)
+        return Batch(batch, parts, int(lengths[:, 1].sum()), counted)
 
 
 def fit(lengths: Indices, max_tokens: int, max_sentences: int) -> Iterator[tuple[int, int]]:

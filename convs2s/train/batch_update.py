@@ -31,14 +31,7 @@ def queue_update(
 def finish_update(
     training: Training, queued: Float[Tensor, "3"], loaded: Loaded, learning_rate: float
 ) -> UpdateResult:
-    """Wait for an update and return its result.
-
-    Args:
-        queued: as returned by `queue_update`.
-
-    Raises:
-        FloatingPointError: if the gradient is NaN or infinite; it is not applied.
-    """
+    """Wait for an update and return its result; a FloatingPointError if its gradient is NaN or infinite."""
     loss, signals, norm = queued.tolist()  # the only point where the host waits for the device
     if not math.isfinite(norm):
         raise FloatingPointError(

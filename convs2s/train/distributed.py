@@ -21,11 +21,6 @@ from convs2s.model.precision import Precision
 # may have to wait while the first one writes a checkpoint or exports the model.
 TIMEOUT = timedelta(minutes=10)
 T = TypeVar("T")
-PLACE = {
-    "RANK": "0",
-    "WORLD_SIZE": "1",
-    "LOCAL_RANK": "0",
-}  # torchrun's variables; values of a single process
 CPU_NAMES = Path("/proc/cpuinfo")
 
 
@@ -119,7 +114,12 @@ def join_workers(local_workers: int, may_write: bool = True) -> Iterator[Workers
         ValueError: if there are GPUs, but fewer than processes, or no process may write.
         LostWorkerError: if another process is lost.
     """
-    rank, count, local = (int(os.environ.get(name, single)) for name, single in PLACE.items())
+    place = {
+        "RANK": "0",
+        "WORLD_SIZE": "1",
+        "LOCAL_RANK": "0",
+    } | os.environ  # torchrun's, if it has started us
+    rank, count, local = (int(place[name]) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"))
     device = choose_device(local, local_workers)
     if count == 1:
         yield Workers(rank, count, device)

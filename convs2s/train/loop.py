@@ -93,7 +93,7 @@ def train_until_validation(training: Training, losses: nn.Module, order: Order) 
             gradient_norm=result.gradient_norm,
             learning_rate=learning_rate,
             target_tokens=batch.target_tokens,
-            sentences=batch.sentences,
+            sentences=len(batch.whole),
             batch=state.epoch_updates,
             batches=training.validate_updates or batches,
             selected=result.selected,

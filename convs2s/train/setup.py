@@ -16,7 +16,7 @@ from convs2s.ids.batching import Batching
 from convs2s.ids.candidates import read_candidates
 from convs2s.ids.selection import VocabularySelection
 from convs2s.ids.vocabulary import PAD, read_vocabulary
-from convs2s.model.glu_block import PLAIN_LAYERS, Layers
+from convs2s.model.glu_block import PLAIN_LAYERS
 from convs2s.model.precision import choose_precision
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import load_start
@@ -53,13 +53,23 @@ def build_training(
     train_pairs, valid_pairs = (Pairs.open(encoded / split, sizes) for split in ("train", "valid"))
     # The layers for a CPU are loops of our own, which torch.compile cannot read.
     fast = workers.device.type == "cpu" and not params.compile
-    model = build_model(
-        model_params, params, seed, sizes, workers.device, FAST_LAYERS if fast else PLAIN_LAYERS
-    )
+    layers = FAST_LAYERS if fast else PLAIN_LAYERS
+    if workers.device.type == "cuda":
+        make_gpus_deterministic()
+    torch.manual_seed(seed)
+    plain_output = params.selection is not None or params.tied_embeddings
+    model = Seq2Seq(model_params, sizes[0], sizes[1], PAD, params.dropout, plain_output, layers)
+    if params.tied_embeddings:
+        model.output_layer.weight = model.target_embedding.words.weight
+    model.to(workers.device)
     if start := path_or_none(params.start_from):
         load_start(start, model)
     for name, pairs in (("train", train_pairs), ("valid", valid_pairs)):
         check_lengths(encoded / name, pairs, model)
+    selection = None
+    if limits := params.selection:
+        table = read_candidates(candidates)
+        selection = VocabularySelection(table, limits.common, limits.candidates, sizes[1])
     return Training(
         model=model,
         optimizer=Adam(model.parameters())
@@ -81,31 +91,8 @@ def build_training(
         average=params.average,
         compiled=params.compile,
         state=State(choose_precision(params.precision, workers.device).precision),
-        selection=load_selection(params, candidates, sizes[1]),
+        selection=selection,
     )
-
-
-def build_model(
-    model_params: ModelParams,
-    params: TrainParams,
-    seed: int,
-    sizes: list[int],
-    device: torch.device,
-    layers: Layers,
-) -> Seq2Seq:
-    """Build the model with random weights, and make PyTorch deterministic on a GPU.
-
-    Args:
-        sizes: of the source and the target vocabulary.
-    """
-    if device.type == "cuda":
-        make_gpus_deterministic()
-    torch.manual_seed(seed)
-    plain = params.selection is not None or params.tied_embeddings
-    model = Seq2Seq(model_params, sizes[0], sizes[1], PAD, params.dropout, plain_output=plain, layers=layers)
-    if params.tied_embeddings:
-        model.output_layer.weight = model.target_embedding.words.weight
-    return model.to(device)
 
 
 def make_gpus_deterministic() -> None:
@@ -139,14 +126,6 @@ def annealing(params: TrainParams) -> Annealing:
         patience=params.patience,
         max_epochs=params.max_epochs,
     )
-
-
-def load_selection(params: TrainParams, candidates: Path, target_size: int) -> VocabularySelection | None:
-    """Load the vocabulary selection (§5.4); None if it is switched off."""
-    if params.selection is None:
-        return None
-    limits = params.selection
-    return VocabularySelection(read_candidates(candidates), limits.common, limits.candidates, target_size)
 
 
 def check_lengths(folder: Path, pairs: Pairs, model: Seq2Seq) -> None:

@@ -30,14 +30,7 @@ CURVE_UPDATES = 50  # a point of the training curve is the mean over this many u
 
 
 class UpdateResult(NamedTuple):
-    """The result of an update.
-
-    Attributes:
-        loss: in nats, summed over all workers.
-        gradient_norm: before clipping.
-        selected: number of target vocabulary entries selected; None if all are used.
-        is_last: whether any worker had got a signal to end before this update.
-    """
+    """The result of an update, as in `convs2s.train.loop.UpdateReport`, but for the loss: summed, in nats."""
 
     loss: float
     gradient_norm: float
@@ -53,8 +46,8 @@ class Pairs:
     target: EncodedCorpus
 
     @classmethod
-    def open(cls, folder: Path, sizes: Sequence[int | None] = (None, None)) -> "Pairs":
-        """Open both sides of encoded text; with vocabulary sizes, check all ids against them."""
+    def open(cls, folder: Path, sizes: Sequence[int]) -> "Pairs":
+        """Open both sides of encoded text; check all ids against the sizes of the vocabularies."""
         return cls(*(EncodedCorpus.open(folder, side, size) for side, size in zip(SIDES, sizes, strict=True)))
 
     def arrays(self, sentences: Sequence[int] | Indices) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

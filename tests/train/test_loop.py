@@ -143,7 +143,7 @@ def test_an_uncounted_batch_changes_no_weight(tmp_path: Path) -> None:
     run = tiny_training(tmp_path, momentum=1e-9)
     before = weights(run)
     part = torch.arange(2).numpy()
-    batch = Batch(whole=part, parts=[part], target_tokens=10, sentences=1, counted=False)
+    batch = Batch(whole=part, parts=[part], target_tokens=10, counted=False)
     result = update(run, batch)
     assert (result.loss, result.gradient_norm) == (0.0, 0.0)
     assert torch.equal(weights(run), before)
@@ -153,7 +153,7 @@ def test_entries_left_out_get_no_gradient_and_no_probability(tmp_path: Path) -> 
     """The loss is cross-entropy over the selected entries alone."""
     run = tiny_training(tmp_path, dropout=0.0, selection={"common": 0, "candidates": 1})
     source, target, real = run.inputs(run.train, range(3))
-    entries = run.entries(run.train, Batch(torch.arange(3).numpy(), [], 0, 3))
+    entries = run.entries(run.train, Batch(torch.arange(3).numpy(), [], 0))
     assert entries is not None
     assert 3 < len(entries) < VOCABULARY
     logits, _ = run.model(source, torch.cat([target.new_full((3, 1), EOS), target[:, :-1]], dim=1))
