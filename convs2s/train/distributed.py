@@ -114,11 +114,8 @@ def join_workers(local_workers: int, may_write: bool = True) -> Iterator[Workers
         ValueError: if there are GPUs, but fewer than processes, or no process may write.
         LostWorkerError: if another process is lost.
     """
-    place = {
-        "RANK": "0",
-        "WORLD_SIZE": "1",
-        "LOCAL_RANK": "0",
-    } | os.environ  # torchrun's, if it has started us
+    # Variables of torchrun; without it, those of a single process.
+    place = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0"} | os.environ
     rank, count, local = (int(place[name]) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"))
     device = choose_device(local, local_workers)
     if count == 1:
