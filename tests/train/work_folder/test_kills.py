@@ -38,7 +38,7 @@ def test_killed_at_any_operation_the_next_run_ends_as_an_undisturbed_one(
         put_back(content, WORK, OUT)
         assert finish(**settings) == wanted, name
         assert [path.name for path in WORK.iterdir()] == ["lock"], name
-    assert psutil.Process().num_fds() == open_files
+    assert psutil.Process().num_fds() <= open_files
 
 
 def test_killed_after_a_start_from_a_model_the_next_run_ends_as_an_undisturbed_one(
