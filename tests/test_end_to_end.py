@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import convs2s
+from convs2s.base.files import read_json
 from convs2s.config.params import Params
-from convs2s.config.text import SelectionParams
 from pipelines.report.__main__ import write
 from pipelines.report.scores import summarize
 from tests.corpus import NOISE, pairs, with_pairs
@@ -26,23 +26,17 @@ def toy_params(folder: Path, kind: str) -> Params:
     """Write a corpus of 400 pairs; return the tiny model's parameters. `word` adds vocabulary selection."""
     params = tiny_params(folder, max_epochs=1, max_tokens=500, batch_sentences=32)
     params = with_pairs(params, folder / "own", [*pairs(400), *NOISE], pairs(TEST_PAIRS, start=400))
-    selection = SelectionParams(common=50, candidates=5) if kind == "word" else None
+    selection = {"common": 50, "candidates": 5} if kind == "word" else None
     size = {"word": 300, "bpe": 400}[kind]
-    return params.model_copy(
-        update={
-            "seeds": SEEDS,
-            "vocabulary": params.vocabulary.model_copy(
-                update={"kind": kind, "joint": kind != "word", "source_size": size, "target_size": size}
-            ),
-            "train": params.train.model_copy(update={"selection": selection}),
-            "translate": params.translate.model_copy(
-                update={"alpha": "tuned" if kind == "bpe" else 1.0, "selection": selection}
-            ),
-            "replace": params.replace.model_copy(update={"enabled": kind != "bpe"}),
-            "evaluate": params.evaluate.model_copy(update={"ensembles": ["all"]}),
-            "model": params.model.model_copy(update={"max_positions": 256}),
-        }
-    )
+    content = params.model_dump()
+    content["seeds"] = SEEDS
+    content["vocabulary"] = {"kind": kind, "joint": kind != "word", "source_size": size, "target_size": size}
+    content["train"]["selection"] = content["translate"]["selection"] = selection
+    content["translate"]["alpha"] = "tuned" if kind == "bpe" else 1.0
+    content["replace"]["enabled"] = kind != "bpe"
+    content["evaluate"]["ensembles"] = ["all"]
+    content["model"]["max_positions"] = 256
+    return Params.model_validate(content)
 
 
 @pytest.mark.parametrize("kind", ["bpe", "word"])
@@ -72,7 +66,10 @@ def test_raw_text_becomes_scores_and_a_model(tmp_path: Path, kind: str) -> None:
         write([str(tmp_path)], tmp_path, data / "report.html")
         assert f"{metrics['ensemble']['bleu']:.2f}" in (data / "report.html").read_text(encoding="utf-8")
     sources = (data / "raw" / "test" / "source.txt").read_text(encoding="utf-8").split("\n")[:-1]
-    final = (data / "replaced" / "1" / texts[-1]).read_text(encoding="utf-8").split("\n")[:-1]
-    # The model folder must give users the translations that the stages scored. One call translates them all,
+    # The model folders must give users the translations that the stages scored. One call translates them all,
     # because with vocabulary selection a translation depends on its batch.
-    assert convs2s.load(data / "models" / "1").translate(sources) == final
+    folders = [data / "models" / str(seed) for seed in SEEDS]
+    alpha = read_json(data / "tuned" / "ensemble" / "alpha.json")["alpha"]
+    for member, model in (("1", convs2s.load(folders[0])), ("ensemble", convs2s.load(folders, alpha=alpha))):
+        final = (data / "replaced" / member / texts[-1]).read_text(encoding="utf-8").split("\n")[:-1]
+        assert model.translate(sources) == final

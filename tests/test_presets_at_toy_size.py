@@ -4,13 +4,12 @@ import gzip
 import json
 import lzma
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 
-import convs2s
 from convs2s.base.files import read_folder
 from convs2s.config.params import Params
 from convs2s.config.section import NOTHING
@@ -49,17 +48,12 @@ def make_local(source: dict[str, Any], folder: Path) -> None:
         (folder / name).write_bytes(PACK.get(Path(name).suffix, bytes)(data))
 
 
-def toy(preset: str | Any, played: Site, folder: Path, seeds: Sequence[int] = SEEDS) -> Params:
+def toy(preset: str, played: Site, folder: Path) -> Params:
     """Return a preset with our data, small vocabularies, and a model of two small layers per side.
 
     Text processing, and how the model and training work, stay as in the preset.
-
-    Args:
-        preset: its name, or the values of a params.yaml.
     """
-    content = (params_of(preset) if isinstance(preset, str) else Params.model_validate(preset)).model_dump(
-        mode="json"
-    )
+    content = params_of(preset).model_dump(mode="json")
     local = content["download"]["folder"] = str(folder / "own")
     content["download"]["train"]["pairs"] = None
     Path(local).mkdir()
@@ -82,7 +76,7 @@ def toy(preset: str | Any, played: Site, folder: Path, seeds: Sequence[int] = SE
         # The outermost layers, which include one of kernel width 1 if the preset has any.
         content["model"] |= {f"{side}_widths": [12, 16], f"{side}_kernels": [kernels[0], kernels[-1]]}
     content["model"] |= TINY | {"attention": [True, True]}
-    content["seeds"] = list(seeds)
+    content["seeds"] = SEEDS
     content["train"] |= {"max_epochs": 1, "workers": 1, "precision": "float32"}
     content["train"] |= {"batch_sentences": 16, "max_tokens": 1000}
     content["train"] |= {"start_from": NOTHING, "average": 1}
@@ -250,23 +244,3 @@ def test_the_preset_runs_from_download_to_evaluation(name: str, played: Site, tm
     card = (data / "models/1/README.md").read_text(encoding="utf-8")
     assert test_set["sha256"] in card
     shutil.rmtree(data)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "models"), [("wmt14-en-de-paper", 8), ("wmt14-en-fr-paper", 8), ("wmt14-en-fr-paper", 10)]
-)
-def test_the_ensembles_of_table_2_run(name: str, models: int, played: Site, tmp_path: Path) -> None:
-    """Setting seeds is enough (§5.2, T24); loading all the model folders gives the same output."""
-    params = toy(name, played, tmp_path, range(1, models + 1))
-    run_all(params, tmp_path / "data")
-    metrics = json.loads((tmp_path / "data/evaluation/metrics.json").read_text(encoding="utf-8"))
-    assert len(metrics["seeds"]) == models
-    translated = (tmp_path / "data/replaced/ensemble/plain.txt").read_text(encoding="utf-8").split("\n")
-    tuned = json.loads((tmp_path / "data/tuned/ensemble/alpha.json").read_text(encoding="utf-8"))
-    folders = [tmp_path / "data/models" / str(seed) for seed in params.seeds]
-    together = convs2s.load(folders, alpha=tuned.get("alpha", params.translate.alpha))
-    sources = [source for source, _ in pairs_of(tmp_path / "data/raw/test")]
-    assert [*together.translate(sources), ""] == translated
-    assert [*convs2s.load(folders[0]).translate(sources), ""] != translated
-    shutil.rmtree(tmp_path / "data")
