@@ -1,20 +1,38 @@
 """The whole pipeline in a folder: the commands of dvc.yaml, resolved and ordered by DVC."""
 
+import contextlib
+import runpy
+import shlex
 import shutil
+import sys
+import warnings
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest import mock
 
 import networkx as nx  # type: ignore[import-untyped]
 from dvc.repo import Repo
 from ruamel.yaml import YAML
 
 from convs2s.config.params import Params
-from pipelines.overrides import NO_OVERRIDES, Overrides
+from pipelines.overrides import Overrides
 from pipelines.preset import render
-from tests.fresh import run_here
 
 ROOT = Path(__file__).parent.parent
 WITH_ENSEMBLE = {"seeds": [1, 2], "evaluate.ensembles": ["all"]}
+
+
+def run_here(command: str, folder: Path) -> None:
+    """Run `python -m MODULE ARGUMENTS` in this process."""
+    python, option, module, *arguments = shlex.split(command)
+    assert (python, option) == ("python", "-m"), command
+    with (
+        contextlib.chdir(folder),
+        mock.patch.object(sys, "argv", [module, *arguments]),
+        warnings.catch_warnings(),
+    ):
+        warnings.filterwarnings("ignore", "'.*' found in sys.modules after import")  # by other tests
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 def run_all(params: Params, data: Path) -> None:
@@ -23,23 +41,19 @@ def run_all(params: Params, data: Path) -> None:
         folder = Path(temporary)
         data.mkdir(exist_ok=True)
         (folder / "data").symlink_to(data)
-        for command in stage_commands(params, folder):
+        for name in ("convs2s", "pipelines", "experiments"):
+            (folder / name).symlink_to(ROOT / name)
+        shutil.copy(ROOT / "dvc.yaml", folder)
+        with (folder / "params.yaml").open("w", encoding="utf-8") as stream:
+            YAML(typ="safe").dump(params.model_dump(mode="json"), stream)
+        Repo.init(str(folder), no_scm=True).close()
+        with Repo(str(folder)) as repo:
+            commands = [stage.cmd for stage in nx.dfs_postorder_nodes(repo.index.graph)]
+        for command in commands:
             run_here(command, folder)
 
 
-def stage_commands(params: Params, folder: Path) -> list[str]:
-    """Set up the folder as this repository, with links to its code; return each stage's command, in order."""
-    for name in ("convs2s", "pipelines", "experiments"):
-        (folder / name).symlink_to(ROOT / name)
-    (folder / "dvc.yaml").write_bytes((ROOT / "dvc.yaml").read_bytes())
-    with (folder / "params.yaml").open("w", encoding="utf-8") as stream:
-        YAML(typ="safe").dump(params.model_dump(mode="json"), stream)
-    Repo.init(str(folder), no_scm=True).close()
-    with Repo(str(folder)) as repo:
-        return [stage.cmd for stage in nx.dfs_postorder_nodes(repo.index.graph)]
-
-
-def bare_repository(folder: Path, overrides: Overrides = NO_OVERRIDES) -> Path:
+def bare_repository(folder: Path, overrides: Overrides) -> Path:
     """Set up a folder where DVC can read this pipeline, with the default preset and some overrides."""
     shutil.copy(ROOT / "dvc.yaml", folder)
     (folder / "params.yaml").write_text(render("tatoeba-en-de", overrides=overrides), encoding="utf-8")

@@ -6,43 +6,35 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from dvc.repo import Repo
 from ruamel.yaml import YAML
 
 from pipelines.flows.graph import read_graph
 from tests.flows import toy
 from tests.flows.server import Server
-from tests.fresh import run_here
+from tests.pipeline import run_here
 from tests.test_end_to_end import toy_params
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
+def project(repo: Path) -> Path:
     """A clone of this project with a tiny corpus and a tiny model."""
-    folder = tmp_path / "project"
-    folder.mkdir()
-    for name in ("pipelines", "experiments", "docs"):
-        shutil.copytree(toy.ROOT / name, folder / name, ignore=shutil.ignore_patterns("*.pyc"))
-    (folder / "convs2s").symlink_to(toy.ROOT / "convs2s")  # with its compiled loops, which take long to make
-    for name in (".gitignore", ".dvcignore", "dvc.yaml", "prefect.yaml", "prefect.toml"):
-        shutil.copy(toy.ROOT / name, folder / name)
-    for name in ("own", "none"):
-        (folder / "data" / name).mkdir(parents=True)
-    (folder / "data" / "none" / ".gitkeep").touch()
-    params = toy_params(folder / "data", "bpe").model_dump(mode="json")
+    for name in ("experiments", "docs"):
+        shutil.copytree(toy.ROOT / name, repo / name)
+    (repo / "convs2s").symlink_to(toy.ROOT / "convs2s")  # with its compiled loops, which take long to make
+    shutil.copy(toy.ROOT / "dvc.yaml", repo)
+    (repo / "data" / "none").mkdir()
+    (repo / "data" / "none" / ".gitkeep").touch()
+    params = toy_params(repo / "data", "bpe").model_dump(mode="json")
     params["download"]["folder"] = "data/own"
     params["seeds"], params["evaluate"]["ensembles"] = [1], []
-    with (folder / "params.yaml").open("w") as stream:
+    with (repo / "params.yaml").open("w") as stream:
         YAML().dump(params, stream)
-    toy.run(folder, "git", "init", "--quiet")
-    Repo.init(str(folder)).close()
-    shutil.copy(toy.ROOT / ".dvc" / "config", folder / ".dvc" / "config")
-    for stage in read_graph(folder).values():  # in this process, since imports take longer than the work
-        run_here(stage.command, folder)
-    toy.dvc(folder, "commit", "--force")
-    toy.set_params(folder, {"evaluate.examples": 3})
-    toy.commit(folder)
-    return folder
+    for stage in read_graph(repo).values():  # in this process, since imports take longer than the work
+        run_here(stage.command, repo)
+    toy.dvc(repo, "commit", "--force")
+    toy.set_params(repo, {"evaluate.examples": 3})
+    toy.commit(repo)
+    return repo
 
 
 @pytest.mark.flows
