@@ -8,12 +8,7 @@ from convs2s.config.section import path_or_none
 from convs2s.package.start import list_models, list_texts
 
 
-def run(
-    models: Path,
-    text: Path,
-    raw: Path,
-    out: Path,
-) -> None:
+def run(models: Path, text: Path, raw: Path, out: Path) -> None:
     """Write out/{source,target}.txt, empty without models.
 
     Args:

@@ -62,18 +62,8 @@ def run(
         examples=read_examples(evaluation / "examples.tsv"),
     )
     settings = Settings(languages, tokenize, with_alpha(translate, read_alpha(tuned)), replace.enabled)
-    dictionary, table = alignment / "dictionary.tsv", candidates / "candidates.npz"
-    write_package(
-        out,
-        model=model,
-        vocabulary=vocabulary,
-        dictionary=dictionary,
-        candidates=table,
-        settings=settings,
-        card=model_card(facts),
-        truecasers=truecasers,
-        facts=facts,
-    )
+    parts = model, vocabulary, alignment / "dictionary.tsv", candidates / "candidates.npz"
+    write_package(out, *parts, settings, model_card(facts), truecasers, facts)
 
 
 def read_examples(path: Path) -> list[tuple[str, str]]:
