@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from dvc.cli import main
 from dvc.repo import Repo
 
 from pipelines.report.run import open_run
+from tests.flows import toy
 from tests.report.made import GOOD, ROOT, make_run
 
 PIPELINE = """
@@ -27,12 +27,6 @@ metrics: [data/filtered/report.json, data/trained/1/metrics.json]
 OTHERS = ("scores.csv", "by_length.csv", "signatures.json", "test_set.json", "pictures")
 
 
-def commit(repo: Path, message: str) -> None:
-    """Commit all files; the environment names the author."""
-    subprocess.run(["git", "add", "--all"], cwd=repo, check=True)
-    subprocess.run(["git", "commit", "--quiet", "--message", message], cwd=repo, check=True)
-
-
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a repository with a commit of code, one of a run, an experiment, and an edited params.yaml."""
@@ -41,29 +35,19 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(repo / "made" / "params.yaml", repo)
     others = ", ".join(f"data/evaluation/{name}" for name in OTHERS)
     (repo / "dvc.yaml").write_text(PIPELINE.replace("OTHERS", others))
-    subprocess.run(["git", "init", "--quiet"], cwd=repo, check=True)
+    toy.run(repo, "git", "init", "--quiet")
     Repo.init(str(repo)).close()
-    with pytest.MonkeyPatch.context() as patch, Repo(str(repo)) as project:
-        patch.chdir(repo)
-        for part in ("AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL"):
-            patch.setenv(f"GIT_{part}", "toy")
-        commit(repo, "code")
-        project.reproduce()
-        commit(repo, "run")
-        shutil.rmtree(repo / "made")
-        worse = [line.replace("a", "o") for line in GOOD]
-        make_run(repo / "made", {"train.dropout": 0.1}, {"1": GOOD, "2": worse, "ensemble": GOOD})
-        set_dropout(repo, 0.2)
-        project.reproduce()
-        project.experiments.save(name="more-dropout")
-    set_dropout(repo, 0.3)
+    toy.commit(repo)
+    toy.dvc(repo, "repro")
+    toy.commit(repo)
+    shutil.rmtree(repo / "made")
+    worse = [line.replace("a", "o") for line in GOOD]
+    make_run(repo / "made", {"train.dropout": 0.1}, {"1": GOOD, "2": worse, "ensemble": GOOD})
+    toy.set_params(repo, {"train.dropout": 0.2})
+    toy.dvc(repo, "repro")
+    toy.dvc(repo, "exp", "save", "--name", "more-dropout")
+    toy.set_params(repo, {"train.dropout": 0.3})
     return repo
-
-
-def set_dropout(repo: Path, value: float) -> None:
-    lines = (repo / "params.yaml").read_text().split("\n")
-    changed = [f"  dropout: {value}" if line.startswith("  dropout:") else line for line in lines]
-    (repo / "params.yaml").write_text("\n".join(changed))
 
 
 @pytest.mark.parametrize(("name", "dropout"), [("HEAD", 0.1), ("more-dropout", 0.2)])
@@ -78,9 +62,7 @@ def test_a_revision_and_an_experiment_are_read_from_the_cache(
     assert all((run.folder / f"data/trained/{seed}/curves/train/loss.tsv").is_file() for seed in "12")
 
 
-def test_make_runs_shows_scores_and_changed_parameters(
-    finished: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_make_runs_shows_scores_and_changed_parameters(finished: Path) -> None:
     """`make runs` picks them from all columns; a run is a row, or a column where more parameters differ."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     recipe = makefile.partition("\nruns: install\n\t@")[2].partition("\n\n")[0]
@@ -88,28 +70,25 @@ def test_make_runs_shows_scores_and_changed_parameters(
     program, *words = shlex.split(command.replace("\\\n", ""))
     assert program == "dvc" and "--no-pager" not in words  # which would cut columns to fit the terminal
     assert re.match(words[words.index("--drop") + 1], "download.train")  # lists of files would fill the table
-    monkeypatch.chdir(finished)
-    assert main(words) == 0
-    table = capsys.readouterr().out
+    table = toy.dvc(finished, *words)
     titles, *rows = [line.split(",") for line in table.splitlines()]
     scores = [f"{model}.{score}" for model in ("mean", "ensemble") for score in ("bleu", "chrf")]
     assert titles == ["Experiment", "rev", *scores, "validation_perplexity", "train.dropout"]
     dropouts = [row[-1] for row in rows]
     assert dropouts == ["0.3", "0.1", "0.2", "0.1"]
     code = makefile.partition("define SHOW_RUNS\n")[2].partition("\nendef")[0]
-    for count, line in ((4, -1), (1, -1)):  # 6 columns: 4 and 1 runs are columns
-        part = "\n".join(table.splitlines()[: count + 1])
-        shown = subprocess.run(
-            [sys.executable, "-c", code], input=part, capture_output=True, text=True, check=True
-        )
-        lines = [row.split() for row in shown.stdout.splitlines()]
+
+    def show(rows: list[str]) -> list[list[str]]:
+        command = [sys.executable, "-c", code]
+        text = "\n".join([table.splitlines()[0], *rows])
+        shown = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+        return [row.split() for row in shown.stdout.splitlines()]
+
+    for count in (4, 1):  # 6 columns: 4 and 1 runs are columns
+        lines = show(table.splitlines()[1 : count + 1])
         assert lines[0][:2] == ["run", "workspace"]
-        assert lines[line] == ["train.dropout", *dropouts[:count]]
-    doubled = "\n".join([table.splitlines()[0], *table.splitlines()[1:] * 2])
-    shown = subprocess.run(
-        [sys.executable, "-c", code], input=doubled, capture_output=True, text=True, check=True
-    )
-    assert shown.stdout.splitlines()[0].split() == [*titles[2:]]
+        assert lines[-1] == ["train.dropout", *dropouts[:count]]
+    assert show(table.splitlines()[1:] * 2)[0] == titles[2:]
 
 
 @pytest.mark.parametrize(
