@@ -66,6 +66,11 @@ class Row:
     labels: dict[str, str] = field(default_factory=dict)  # names of row and column in a table, by title
     paper: dict[str, float | None] = field(default_factory=dict)  # the paper's figures, by title
 
+    @property
+    def label(self) -> str:
+        """The table's labels, or NAME=VALUE."""
+        return ", ".join(self.labels.values() or (f"{key}={value}" for key, value in self.changes.items()))
+
 
 class Table(Section):
     """A table of the paper, or a sweep of your own."""
@@ -98,14 +103,6 @@ def read_table(name: str) -> Table:
         hint = suggest(name, list_tables())
         raise FileNotFoundError(f"{TABLES}: expected a table, such as TABLE=table5, found {name!r}; {hint}")
     return validate(Table, parse_yaml(path.read_text(encoding="utf-8"), str(path)), f"{path} is invalid")
-
-
-def label_rows(rows: Mapping[str, Row]) -> dict[str, str]:
-    """Return a label for each experiment: the table's, or NAME=VALUE."""
-    return {
-        name: ", ".join(row.labels.values() or (f"{key}={value}" for key, value in row.changes.items()))
-        for name, row in rows.items()
-    }
 
 
 def read_results(root: Path) -> dict[str, Any]:

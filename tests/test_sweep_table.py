@@ -16,7 +16,6 @@ from pipelines.sweep_table import (
     TEST_SET,
     Row,
     compare,
-    label_rows,
     list_tables,
     read_results,
     read_table,
@@ -134,7 +133,7 @@ def test_a_comparison_begins_with_what_differs_and_the_figures() -> None:
     figures = ["perplexity, paper", "perplexity", "perplexity, std", "bleu_tokenized"]
     assert list(table) == ["side", "failed", *figures, "train.dropout", "std.bleu", "experiment"]
     assert table["failed"].isna().tolist() == [True, False]
-    assert label_rows(rows) == {"e1": "x", "e2": "y"}
+    assert [row.label for row in rows.values()] == ["x", "y"]
     own = {name: Row(row.changes) for name, row in rows.items()}
     assert list(compare(own, results))[:2] == ["train.dropout", "failed"]
-    assert label_rows(own) == {"e1": "train.dropout=0.1", "e2": "train.dropout=0.2"}
+    assert [row.label for row in own.values()] == ["train.dropout=0.1", "train.dropout=0.2"]

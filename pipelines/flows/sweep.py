@@ -15,7 +15,7 @@ from pipelines.flows.form import RunParams
 from pipelines.flows.graph import Stage, read_graph
 from pipelines.flows.run_stages import THREADS, StagesRun, claim, faults
 from pipelines.flows.workspace import ROOT
-from pipelines.sweep_table import Row, compare, label_rows, list_tables, read_results, read_table
+from pipelines.sweep_table import Row, compare, list_tables, read_results, read_table
 
 
 class SweepParams(RunParams):
@@ -51,8 +51,7 @@ def sweep(params: SweepParams) -> State[Any]:
             rows[name] = replace(row, changes=changes)
             folder = f"{params.table}-{experiment.name_of(changes)}"
             root = experiment.copy_workspace(ROOT, folder, *params.render(ROOT, row.changes))
-            label = label_rows({name: rows[name]})[name]
-            stages[name] = list(read_graph(root, label).values())
+            stages[name] = list(read_graph(root, rows[name].label).values())
         run = StagesRun(params, [stage for row_stages in stages.values() for stage in row_stages])
         state = run.run()
         results = {name: results_or_fault(run, row_stages) for name, row_stages in stages.items()}
