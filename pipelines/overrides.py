@@ -7,7 +7,6 @@ import json
 import operator
 import re
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 from ruamel.yaml import YAML, RoundTripRepresenter
@@ -19,7 +18,6 @@ from convs2s.config.params import Params
 
 Overrides = Mapping[str, Any]
 """Values by dotted name, such as train.dropout or download.train.sources.0.tsv."""
-NO_OVERRIDES: Overrides = MappingProxyType({})
 PLAIN = re.compile(r"[\w.,=:/\[\]+-]+")
 """Text that needs no quotes in a shell."""
 
@@ -70,8 +68,7 @@ def write_value(value: Any) -> str:
 def apply_overrides(text: str, overrides: Overrides) -> tuple[str, Params]:
     """Return the text of a params.yaml with overrides applied and its comments kept, and its parsed values.
 
-    Raises:
-        ValueError: if there is no such name, or a value is not valid.
+    Raises a ValueError if there is no such name, or a value is not valid.
     """
     content = round_trip().load(text)
     for name, value in overrides.items():

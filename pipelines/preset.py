@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ruamel.yaml.comments import CommentedMap
@@ -20,7 +21,6 @@ from convs2s.config.faults import suggest
 from convs2s.config.load import parse_params, parse_yaml, read_text
 from convs2s.config.params import Params
 from pipelines.overrides import (
-    NO_OVERRIDES,
     PLAIN,
     Overrides,
     apply_overrides,
@@ -51,12 +51,11 @@ def preset_params(name: str) -> Params:
     return parse_params(render(name), name)
 
 
-def render(name: str, overrides: Overrides = NO_OVERRIDES) -> str:
+def render(name: str, overrides: Overrides = MappingProxyType({})) -> str:
     """Return the params.yaml of a preset: base.yaml with the values and comments of the preset's keys.
 
-    Raises:
-        ValueError: if there is no such preset, it has a key that the base lacks or an invalid value; the
-            message names the file and the key. Or as `apply_overrides`.
+    Raises a ValueError that names the file and the key if there is no such preset, it has a key that the base
+    lacks or an invalid value; or as `apply_overrides`.
     """
     origin, text = f"experiments/presets/{name}.yaml", read_preset(name)
     parse_yaml(text, origin)

@@ -12,13 +12,9 @@ class CommandFailed(RuntimeError):
 
 
 def run(*arguments: str, cwd: Path, env: Mapping[str, str] | None = None) -> str:
-    """Run a program and return what it prints, without the newline at the end.
+    """Run a program; return what it prints, without the newline at the end, or raise CommandFailed.
 
-    Args:
-        env: variables to add to those of this process.
-
-    Raises:
-        CommandFailed: if it fails.
+    `env` is added to the variables of this process.
     """
     done = subprocess.run(
         arguments, cwd=cwd, env={**os.environ, **(env or {})}, capture_output=True, text=True, check=False

@@ -46,8 +46,7 @@ def end_descendants(grace: float) -> None:
 
 def guard(seconds: float, command: Sequence[str]) -> int:
     """Run a command until it ends, stdin closes, or the deadline passes; return a shell's exit status."""
-    if sys.platform == "linux":  # adopt every descendant whose own parent dies
-        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # adopt descendants whose own parent dies
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL)
     terminated = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: terminated.set())

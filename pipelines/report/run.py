@@ -98,15 +98,10 @@ class Run:
 
 
 def open_run(name: str, root: Path, temporary: Path) -> Run:
-    """Return a run.
+    """Return the run of a folder with params.yaml and data/, or of a revision or experiment of a repository.
 
-    Args:
-        name: of a folder with params.yaml and data/, or of a git revision or a DVC experiment.
-        root: of the repository that has the revision.
-        temporary: folder for files from DVC's cache.
-
-    Raises:
-        ValueError: if there is no such run, or its outputs are not in the cache.
+    `temporary` is a folder for files from DVC's cache. Raises a ValueError if there is no such run, or its
+    outputs are not in the cache.
     """
     folder = Path(name)
     if not (folder / "params.yaml").is_file():
