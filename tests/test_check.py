@@ -13,8 +13,8 @@ from dvc.repo import Repo
 
 from convs2s.config.load import flatten_values
 from pipelines.check import main
-from pipelines.flows import machine
 from pipelines.stages import __main__ as runner
+from tests.flows import toy
 from tests.presets import change_preset, content_of
 
 ROOT = Path(__file__).parent.parent
@@ -22,9 +22,8 @@ ATTACK = "1; touch F #"
 FAULT = f"params.yaml is invalid:\n  seeds.0: expected an integer, found '{ATTACK}'"
 
 
-def write(folder: Path, **train: Any) -> None:
-    """Write the default params.yaml with changes in its train section, and the folder for local texts."""
-    changes = {"seeds" if key == "seeds" else f"train.{key}": value for key, value in train.items()}
+def write(folder: Path, changes: dict[str, Any]) -> None:
+    """Write the default params.yaml with changes, by dotted name, and the folder for local texts."""
     content = change_preset("tatoeba-en-de", changes)
     (folder / content["download"]["folder"]).mkdir(parents=True, exist_ok=True)
     (folder / "params.yaml").write_text(json.dumps(content), encoding="utf-8")  # JSON is YAML
@@ -40,18 +39,12 @@ def attacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).symlink_to(ROOT / name)
     for name in ("dvc.yaml", "Makefile"):
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
-    write(tmp_path, seeds=[ATTACK])
+    write(tmp_path, {"seeds": [ATTACK]})
     Repo.init(str(tmp_path), no_scm=True).close()
     monkeypatch.chdir(tmp_path)
     paths = f"{tmp_path / 'bin'}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     monkeypatch.setenv("PATH", paths)
-    (tmp_path / "bin").mkdir()
     return tmp_path
-
-
-def write_program(path: Path, text: str) -> None:
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
 
 
 def test_dvc_repro_stops_at_the_first_stage(attacked: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -62,7 +55,7 @@ def test_dvc_repro_stops_at_the_first_stage(attacked: Path, capfd: pytest.Captur
     ):
         repo.reproduce()
     assert f"download: error: {FAULT}" in capfd.readouterr().err
-    write_program(attacked / "bin" / "dvc", "touch F")
+    toy.write_program(attacked / "bin" / "dvc", "touch F")
     assert subprocess.run(["make", "--old-file=install", "repro"], check=False).returncode != 0
     assert f"check: error: {FAULT}" in capfd.readouterr().err
     assert not list(attacked.rglob("F"))
@@ -78,7 +71,7 @@ def test_dvc_repro_stops_at_the_first_stage(attacked: Path, capfd: pytest.Captur
 )
 def test_dvc_refuses_a_seed_that_is_no_word(attacked: Path, seed: Any, message: str) -> None:
     """Nothing runs, and nothing is deleted."""
-    write(attacked, seeds=[seed])
+    write(attacked, {"seeds": [seed]})
     thesis = attacked / "precious" / "model" / "thesis.txt"
     thesis.parent.mkdir(parents=True)
     thesis.touch()
@@ -87,38 +80,24 @@ def test_dvc_refuses_a_seed_that_is_no_word(attacked: Path, seed: Any, message: 
     assert thesis.is_file()
 
 
-@pytest.mark.usefixtures("attacked")
-def test_every_stage_checks_the_file(capsys: pytest.CaptureFixture[str]) -> None:
-    """Any stage can be started on its own, so even one that reads nothing from params.yaml checks it."""
-    with pytest.raises(SystemExit):
-        runner.main(["encode"])
-    assert capsys.readouterr().err.startswith(f"encode: error: {FAULT}")
-
-
 def test_every_stage_checks_the_models_that_params_yaml_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`dvc repro` alone does not run the check; a model that does not fit would cost a training."""
+    """`dvc repro` alone does not run the check; a model that does not fit would cost a training.
+
+    Any stage can be started on its own, so even one that reads nothing from params.yaml checks the file.
+    """
     monkeypatch.chdir(tmp_path)
-    write(tmp_path, start_from="data/nowhere")
+    write(tmp_path, {"train.start_from": "data/nowhere"})
     with pytest.raises(FileNotFoundError, match=r"^train\.start_from: expected a model folder"):
         runner.start("encode", [])
-
-
-def test_make_flow_starts_neither_server_nor_run(attacked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A faulty params.yaml must be reported before anything starts."""
-    monkeypatch.setattr(machine, "ROOT", attacked)
-    monkeypatch.setattr(machine, "run", lambda *_: pytest.fail("the run has started"))
-    for command in (["run"], ["sweep", "table5"]):
-        with pytest.raises(ValueError, match=r"params\.yaml is invalid"):
-            machine.execute(machine.parser().parse_args(command))
 
 
 def test_the_command_lists_every_key_and_names_what_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`--list` shows a key's value, the value in base.yaml if that differs, and its meaning."""
-    write(tmp_path, dropout=0.25)
+    write(tmp_path, {"train.dropout": 0.25})
     monkeypatch.chdir(tmp_path)
     main([])
     assert capsys.readouterr() == ("params.yaml: OK\n", "")

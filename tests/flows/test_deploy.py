@@ -1,16 +1,15 @@
 """Files for services, batch systems, containers and clusters, tested as far as possible without these."""
 
 import asyncio
-import contextlib
 import os
 import re
 import signal
 import subprocess
 import time
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 from uuid import UUID
 
 import pytest
@@ -63,21 +62,14 @@ def slurm(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "(trap 'sleep 1; echo saved >> $SAID; exit' TERM; mkdir -p .dvc/tmp; exec 9>.dvc/tmp/flow.lock; "
         "flock 9; sleep 60 9>&- & wait)"
     )
-    for folder, name, text in [
-        (
-            ".venv/bin",
-            "python",
-            f'echo "$PWD" "$@" >> $SAID; {flow} & exec sleep 60',
-        ),
-        (".venv/bin", "scontrol", 'echo "$@" >> $SAID'),
-        (".prefect", "password", "convs2s:opensesame"),
-    ]:
-        (repo / folder).mkdir(parents=True, exist_ok=True)
-        (repo / folder / name).write_text(f"#!/bin/sh\n{text}\n")
-        (repo / folder / name).chmod(0o755)
+    python = repo / ".venv" / "bin" / "python"
+    toy.write_program(python, f'echo "$PWD" "$@" >> $SAID; {flow} & exec sleep 60')
+    toy.write_program(python.with_name("scontrol"), 'echo "$@" >> $SAID')
+    (repo / ".prefect").mkdir()
+    (repo / ".prefect" / "password").touch()
     for name, value in {"SLURM_SUBMIT_DIR": repo, "SLURM_ARRAY_TASK_ID": 3, "SAID": said}.items():
         monkeypatch.setenv(name, str(value))
-    monkeypatch.setenv("PATH", f"{repo / '.venv/bin'}:{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", f"{python.parent}:{os.environ['PATH']}")
     return said
 
 
@@ -114,18 +106,16 @@ def test_a_container_works_in_a_clone(repo: Path, tmp_path: Path, monkeypatch: p
     mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
     assert mounts["dvc"] == system_config_dir()
     toy.run(tmp_path, "git", "clone", "--quiet", "--bare", str(repo), "shared.git")
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "python").write_text('#!/bin/sh\necho "$PWD" "$PYTHONPATH" "$@"\n')
-    (tmp_path / "bin" / "python").chmod(0o755)
+    toy.write_program(tmp_path / "bin" / "python", 'echo "$PWD" "$PYTHONPATH" "$@"')
     clone = str(tmp_path / "clones" / "worker-1")
     (tmp_path / "config").write_text(manifests["ConfigMap"]["data"]["config"])
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
-    for name, value in {
-        "GIT_URL": tmp_path / "shared.git",
-        "CLONE": clone,
-        "DVC_SYSTEM_CONFIG_DIR": tmp_path,
-    }.items():
-        monkeypatch.setenv(name, str(value))
+    for name, path in (
+        ("GIT_URL", "shared.git"),
+        ("CLONE", "clones/worker-1"),
+        ("DVC_SYSTEM_CONFIG_DIR", ""),
+    ):
+        monkeypatch.setenv(name, str(tmp_path / path))
     for _ in range(2):
         printed = subprocess.check_output(["sh", str(DEPLOY / "start-worker.sh"), "remote"], text=True)
         assert printed.split() == [clone, clone, "-m", "pipelines.flows.machine", "worker", "remote"]
@@ -136,26 +126,12 @@ def test_a_log_may_come_before_its_task_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The server records a task run a little after it has begun: its name is asked for again then."""
-    task, answers = UUID(int=1), iter([ObjectNotFound(Exception()), SimpleNamespace(name="encode@train")])
-    line = {"name": "x", "level": 20, "message": "hello", "timestamp": datetime.now(UTC), "task_run_id": task}
-
-    async def read(_: UUID) -> object:
-        if isinstance(answer := next(answers), Exception):
-            raise answer
-        return answer
-
-    @contextlib.asynccontextmanager
-    async def client() -> AsyncIterator[SimpleNamespace]:
-        yield SimpleNamespace(read_task_run=read)
-
-    @contextlib.asynccontextmanager
-    async def subscriber(_: UUID) -> AsyncIterator[AsyncIterator[Log]]:
-        async def logs() -> AsyncIterator[Log]:
-            for _ in range(3):
-                yield Log.model_validate(line)
-
-        yield logs()
-
+    task, now = UUID(int=1), datetime.now(UTC)
+    content = {"name": "x", "level": 20, "message": "hello", "timestamp": now, "task_run_id": task}
+    client, subscriber = mock.MagicMock(), mock.MagicMock()
+    answers = [ObjectNotFound(Exception()), SimpleNamespace(name="encode@train")]
+    client().__aenter__.return_value.read_task_run = mock.AsyncMock(side_effect=answers)
+    subscriber().__aenter__.return_value.__aiter__.return_value = [Log.model_validate(content)] * 3
     monkeypatch.setattr(deployment, "get_client", client)
     monkeypatch.setattr(deployment, "FlowRunSubscriber", subscriber)
     asyncio.run(deployment.print_log(UUID(int=2)))

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from prefect.utilities.schema_tools.validation import validate
-from pydantic import ValidationError
 
 from pipelines.flows.form import RunParams
 from pipelines.flows.reproduce import reproduce
@@ -38,6 +37,7 @@ def test_the_documentation_lists_the_fields() -> None:
         (reproduce, {"parallel": 0}, 1),
         (reproduce, {"beam": 5}, 1),
         (sweep, {"table": "table5"}, 0),
+        (sweep, {}, 1),
         (sweep, {"table": "../table5"}, 2),
     ],
 )
@@ -52,20 +52,5 @@ def test_overrides_replace_params_yaml() -> None:
     assert asked.changes() == {"seeds": [3, 1], "train.clip_norm": 0.1, "package.name": "a b"}
     _, params = asked.render(toy.ROOT, {"package.name": "row"})
     assert (params.seeds, params.train.clip_norm, params.package.name) == ([3, 1], 0.1, "row")
-    with pytest.raises(ValueError, match=r"train\.droput: unknown key.*did you mean dropout"):
-        RunParams(overrides=["train.droput=0.1"]).render(toy.ROOT)
     with pytest.raises(argparse.ArgumentTypeError, match="expected NAME=VALUE, such as"):
         RunParams(overrides=["dropout"]).changes()
-
-
-@pytest.mark.parametrize(
-    ("form", "asked", "message"),
-    [
-        (RunParams, {"target": ["align"]}, "Extra inputs are not permitted"),
-        (SweepParams, {}, "table"),
-    ],
-)
-def test_a_faulty_form_is_rejected(form: type[RunParams], asked: dict[str, Any], message: str) -> None:
-    """Before anything starts."""
-    with pytest.raises(ValidationError, match=message):
-        form.model_validate(asked)

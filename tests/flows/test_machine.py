@@ -67,8 +67,7 @@ def test_it_starts_server_and_worker_follows_the_run_and_stops_them(repo: Path) 
 
 def test_a_user_without_a_name_gets_one(tmp_path: Path) -> None:
     """In `docker run --user 1234`, DVC would fail; without HOME, Prefect would. Here a script acts as id."""
-    (tmp_path / "id").write_text("#!/bin/sh\necho 987654321; exit 1\n")  # as id -un does, with status 1
-    (tmp_path / "id").chmod(0o755)
+    toy.write_program(tmp_path / "id", "echo 987654321; exit 1")  # as id -un does, with status 1
     env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     command = ["make", "--silent", "--eval=show: ; @echo $$USER $$HOME", "show"]
     for more, expected in (({}, "987654321 /\n"), ({"USER": "me", "HOME": "/home/me"}, "me /home/me\n")):

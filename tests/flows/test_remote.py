@@ -47,7 +47,12 @@ def test_two_trainings_run_remotely_at_the_same_time(
     Own texts that DVC tracks reach a fresh clone before the stage that reads them.
     """
     repo = clones[0]
-    track_texts(repo)
+    (repo / "data/news").mkdir(parents=True)
+    (repo / "data/news/content").write_text("text")
+    toy.dvc(repo, "add", "data/news")
+    pipeline = (repo / "dvc.yaml").read_text()
+    reads_it = "toy.py data/raw data/news\n    deps: [data/news]\n"
+    (repo / "dvc.yaml").write_text(pipeline.replace("toy.py data/raw\n", reads_it, 1))
     toy.set_params(repo, {"train.dropout": 0.25})  # not committed: the flow's commit carries it
     for worker in workers:
         toy.behave(worker, train_1={"seconds": 12}, train_2={"seconds": 12})
@@ -68,17 +73,6 @@ def test_two_trainings_run_remotely_at_the_same_time(
     assert toy.run(repo, "git", "status", "--porcelain", "--", "params.yaml") == "M params.yaml"
     if again:
         later_runs_send_only_changes(server, repo, workers)
-
-
-def track_texts(repo: Path) -> None:
-    """Let the first stage read texts that DVC tracks."""
-    (repo / "data/news").mkdir(parents=True)
-    (repo / "data/news/content").write_text("text")
-    toy.dvc(repo, "add", "data/news")
-    pipeline = (repo / "dvc.yaml").read_text()
-    (repo / "dvc.yaml").write_text(
-        pipeline.replace("toy.py data/raw\n", "toy.py data/raw data/news\n    deps: [data/news]\n", 1)
-    )
 
 
 def later_runs_send_only_changes(server: Server, repo: Path, workers: Workers) -> None:

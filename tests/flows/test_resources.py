@@ -28,7 +28,7 @@ def test_all_are_used_unless_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_failing_driver_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise all trainings would start at once on the CPU, or on GPUs that they have not leased."""
     monkeypatch.setenv("PATH", toy.with_gpus(tmp_path, 3))
-    (tmp_path / "nvidia-smi").write_text("#!/bin/sh\necho mismatch of versions; exit 18\n")
+    toy.write_program(tmp_path / "nvidia-smi", "echo mismatch of versions; exit 18")
     with pytest.raises(CommandFailed, match=r"nvidia-smi .* status 18: mismatch of versions"):
         visible_gpus()
     monkeypatch.setenv("PATH", "")

@@ -161,11 +161,16 @@ def notes(folder: Path) -> list[list[Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
+def write_program(path: Path, text: str) -> None:
+    """Write a shell script that acts as a program; its folder need not exist."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
 def with_gpus(folder: Path, count: int) -> str:
     """Put a program that acts as nvidia-smi into a folder; return a PATH that begins there."""
-    folder.mkdir(exist_ok=True)
-    (folder / "nvidia-smi").write_text(f"#!/bin/sh\nseq 0 {count - 1}\n")
-    (folder / "nvidia-smi").chmod(0o755)
+    write_program(folder / "nvidia-smi", f"seq 0 {count - 1}")
     return f"{folder}{os.pathsep}{os.environ['PATH']}"
 
 
