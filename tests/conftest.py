@@ -18,7 +18,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 install_import_hook(["convs2s.model", "convs2s.train", "convs2s.decode"], "tests.shapes.checked")
 
 ROOT = Path(__file__).parent.parent
-LONG = ["test_end_to_end.py", "test_affected_stages.py", "test_presets_at_toy_size.py"]
+LONG = ["test_end_to_end.py", "test_dvc.py", "test_presets_at_toy_size.py"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

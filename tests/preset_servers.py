@@ -161,14 +161,11 @@ for _name in ("train", "val", "test_2016_flickr"):
     FILES |= both(f"{MULTI30K}/{_name}", english, german, "en-fr", packed, ".gz")
 
 
-def is_test(name: str) -> bool:
-    return any(word in name for word in ("newstest", "test_2016", ".xml"))
-
-
 def content(name: str, side: Side, form: Callable[[list[str], str], bytes]) -> bytes:
     """Return a file's bytes; the two sides of a corpus have the same pairs, which differ between corpora."""
     corpus = re.sub(r"[.-](en|de|fr|ro|src|ref)\b", "", PurePosixPath(name).name)
-    some = pairs(PAIRS // 2 if is_test(name) else PAIRS, start=sum(corpus.encode()) % 1000)
+    is_test = any(word in name for word in ("newstest", "test_2016", ".xml"))
+    some = pairs(PAIRS // 2 if is_test else PAIRS, start=sum(corpus.encode()) % 1000)
     return form([side(*pair) for pair in some], corpus)
 
 
@@ -183,12 +180,11 @@ def make_all() -> dict[str, bytes]:
 
 def redirect(source: dict[str, Any], site: Site) -> dict[str, Any]:
     """Return a source of params.yaml with our address and checksums; null checksums stay null."""
-    return source | {"fetch": [redirect_file(file, site) for file in source["fetch"]]}
-
-
-def redirect_file(file: dict[str, Any], site: Site) -> dict[str, Any]:
-    names = [url.split("://")[1] for url in file["urls"]]
-    data = site.files.get(names[0], b"")
-    digests = {64: hashlib.sha256(data).hexdigest(), 32: hashlib.md5(data).hexdigest()}
-    checksum = file["checksum"]
-    return {"urls": [site.url(name) for name in names], "checksum": checksum and digests[len(checksum)]}
+    fetch = []
+    for file in source["fetch"]:
+        names = [url.split("://")[1] for url in file["urls"]]
+        data, checksum = site.files.get(names[0], b""), file["checksum"]
+        digests = {64: hashlib.sha256(data).hexdigest(), 32: hashlib.md5(data).hexdigest()}
+        urls = [site.url(name) for name in names]
+        fetch.append({"urls": urls, "checksum": checksum and digests[len(checksum)]})
+    return source | {"fetch": fetch}

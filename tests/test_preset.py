@@ -14,6 +14,7 @@ from convs2s.config.load import flatten_values, load_params, parse_params
 from pipelines import preset
 from pipelines.overrides import apply_overrides, parse_override
 from pipelines.preset import EXPERIMENTS, list_presets, main, preset_command, render
+from tests.flows import toy
 from tests.presets import params_of, rendered
 
 ROOT = EXPERIMENTS.parent
@@ -177,15 +178,9 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     PARAMS.write_text(rendered(DEFAULT), encoding="utf-8")
-    subprocess.run(["git", "init", "--quiet"], check=True)
-    commit()
+    toy.run(tmp_path, "git", "init", "--quiet")
+    toy.commit(tmp_path)
     return tmp_path
-
-
-def commit() -> None:
-    who = ("-c", "user.name=t", "-c", "user.email=t@example.org")
-    subprocess.run(["git", "add", "--all"], check=True)
-    subprocess.run(["git", *who, "commit", "--quiet", "--message", "as it is"], check=True)
 
 
 def edit() -> str:
@@ -195,8 +190,7 @@ def edit() -> str:
     return text
 
 
-@pytest.mark.usefixtures("repository")
-def test_edits_not_in_git_are_kept(capsys: pytest.CaptureFixture[str]) -> None:
+def test_edits_not_in_git_are_kept(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Only --force overwrites the only copy, even of a comment; committed edits are safe in git."""
     text = edit()
     assert main(["multi30k-en-de", "seeds=[4]"]) == 1
@@ -207,7 +201,7 @@ def test_edits_not_in_git_are_kept(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["multi30k-en-de", "--force", "train.dropout=0.35"]) == 0  # in any order
     assert load_params().train.dropout == 0.35
     assert main(["own-data"]) == 1  # the value of SET is an edit, too
-    commit()
+    toy.commit(repository)
     assert main(["own-data"]) == 0
 
 
