@@ -215,6 +215,16 @@ def test_values_and_scores_are_compared(clone: Path) -> None:
     assert {"old", "new", "diff"} == diff["data/evaluation/metrics.json"]["mean.bleu"].keys()
 
 
+def test_a_single_stage_runs_after_an_edit(clone: Path) -> None:
+    """And so do those after it; neither is skipped as unchanged."""
+    edit(clone, {"translate.beam_size": 2})
+    toy.dvc(clone, "repro", "--single-item", "translate@1")
+    assert ran(clone) == {"translate@1"}
+    edit(clone, {"translate.beam_size": 3})
+    toy.dvc(clone, "repro", "--downstream", "translate@1")
+    assert ran(clone) == {"translate@1", "replace@1", "evaluate", "package@1"}
+
+
 def test_a_comment_is_accepted_by_commit(clone: Path) -> None:
     """Nothing runs."""
     edit(clone, {"convs2s/model/decoder.py": "# a comment\n"})
@@ -248,6 +258,23 @@ def test_a_folder_outside_the_clone_can_be_imported(clone: Path) -> None:
     assert list(track_inputs(load_params(clone / "params.yaml"), clone)) == []
 
 
+def shown(folder: Path) -> dict[str, int]:
+    """Return filter.max_words by name of each experiment that has ended."""
+    table = json.loads(toy.dvc(folder, "exp", "show", "--json"))
+    runs = [one["revs"][0] for row in table for one in row["experiments"] or ()]
+    return {one["name"]: one["data"]["params"]["params.yaml"]["data"]["filter"]["max_words"] for one in runs}
+
+
+def test_experiments_run_in_the_workspace(clone: Path) -> None:
+    """`exp run -S`, `exp show`, `exp apply`."""
+    for name, words in (("here", 3), ("there", 4)):
+        toy.dvc(clone, "exp", "run", "--name", name, "--set-param", f"filter.max_words={words}", "filter")
+    assert shown(clone) == {"here": 3, "there": 4}
+    toy.dvc(clone, "exp", "apply", "here")
+    assert "max_words: 3 " in (clone / "params.yaml").read_text()
+    assert json.loads(toy.dvc(clone, "status", "--json", "filter")) == {}
+
+
 FILTERED = ("train/content", "valid/content", "removed.json", "rules.csv", "report.json", "lengths.csv")
 
 
@@ -268,9 +295,4 @@ def test_experiments_run_in_copies(plain_clone: Path, monkeypatch: pytest.Monkey
         options = (way, "--name", way[2:], "--set-param", f"filter.max_words={words}", "filter")
         toy.run(plain_clone, "dvc", "exp", "run", *options)
     toy.run(plain_clone, "dvc", "exp", "run", "--run-all")
-    table = json.loads(toy.dvc(plain_clone, "exp", "show", "--json"))
-    runs = [one["revs"][0] for row in table for one in row["experiments"] or ()]
-    values = {
-        one["name"]: one["data"]["params"]["params.yaml"]["data"]["filter"]["max_words"] for one in runs
-    }
-    assert values == {"temp": 4, "queue": 5}
+    assert shown(plain_clone) == {"temp": 4, "queue": 5}
