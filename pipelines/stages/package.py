@@ -62,8 +62,17 @@ def run(
         examples=read_examples(evaluation / "examples.tsv"),
     )
     settings = Settings(languages, tokenize, with_alpha(translate, read_alpha(tuned)), replace.enabled)
-    parts = model, vocabulary, alignment / "dictionary.tsv", candidates / "candidates.npz"
-    write_package(out, *parts, settings, model_card(facts), truecasers, facts)
+    write_package(
+        out,
+        model=model,
+        vocabulary=vocabulary,
+        dictionary=alignment / "dictionary.tsv",
+        candidates=candidates / "candidates.npz",
+        settings=settings,
+        card=model_card(facts),
+        truecasers=truecasers,
+        facts=facts,
+    )
 
 
 def read_examples(path: Path) -> list[tuple[str, str]]:
