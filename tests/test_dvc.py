@@ -205,14 +205,21 @@ def test_an_edit_runs_what_status_names(name: str, clone: Path) -> None:
     assert ran(clone) == {one for one in after if not one.endswith(".dvc")}
 
 
-def test_values_and_scores_are_compared(clone: Path) -> None:
-    """`params diff` names the value, `metrics diff` has both scores."""
+def test_dvc_names_the_value_that_was_edited(clone: Path) -> None:
+    """In `params diff` exactly, in `status` by its section; `metrics diff` has both scores."""
     edit(clone, {"translate.beam_size": 2})
+    status = json.loads(toy.dvc(clone, "status", "--json"))
+    assert status["translate@1"] == [{"changed deps": {"params.yaml": {"translate": "modified"}}}]
     diff = json.loads(toy.dvc(clone, "params", "diff", "--json"))
     assert diff == {"params.yaml": {"translate.beam_size": {"old": 5, "new": 2, "diff": -3}}}
     toy.dvc(clone, "repro")
     diff = json.loads(toy.dvc(clone, "metrics", "diff", "--json"))
     assert {"old", "new", "diff"} == diff["data/evaluation/metrics.json"]["mean.bleu"].keys()
+    assert ran(clone) == {"tune@1", "translate@1", "replace@1", "evaluate", "package@1"}
+    edit(clone, {"translate.beam_size": 5})
+    toy.dvc(clone, "repro")
+    assert ran(clone) == set()  # the results of the former value are in the cache
+    assert toy.dvc(clone, "status") == UP_TO_DATE
 
 
 def test_a_single_stage_runs_after_an_edit(clone: Path) -> None:
