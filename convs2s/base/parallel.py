@@ -39,10 +39,6 @@ def map_chunks(
             which may therefore hold models, regular expressions and caches.
         items: read as needed: at most two chunks per worker are in memory.
         workers: processes; None for one per core.
-
-    Raises:
-        ChildProcessError: if a process dies, for example because memory runs out.
-        Exception: whatever `make` or the function raises, with its message.
     """
     workers = cores() if workers is None else workers
     stream = iter(items)

@@ -20,9 +20,6 @@ def validate(schema: type[SchemaT], content: object, claim: str) -> SchemaT:
 
     Args:
         claim: what to say if it is not one, before the faults: "params.yaml is invalid".
-
-    Raises:
-        ValueError: if a key is unknown, missing, ill-typed or impossible; the message lists every fault.
     """
     try:
         return schema.model_validate(content)

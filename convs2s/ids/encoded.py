@@ -77,10 +77,6 @@ class EncodedCorpus(FlatIds):
 
         Args:
             vocabulary_size: if given, all ids are read once and checked: about two seconds for a billion.
-
-        Raises:
-            FileNotFoundError: if a file is missing.
-            ValueError: if a file is damaged, or the sides differ in their number of sentences.
         """
         ids = open_array(folder / f"{side}.ids.npy")
         sides = {name: open_array(folder / f"{name}.offsets.npy") for name in SIDES}

@@ -23,9 +23,6 @@ class VocabularySelection:
             order of frequency.
         most: number of candidates to use per source token, the most frequent first.
         target_size: size of the target vocabulary, special entries included.
-
-    Raises:
-        ValueError: if a candidate is not in the target vocabulary.
     """
 
     def __init__(self, candidates: Candidates, common: int, most: int, target_size: int) -> None:

@@ -49,12 +49,7 @@ def read_vocabulary(path: Path) -> Vocabulary:
 
 
 def read_counts(path: Path, stage: str) -> dict[str, int]:
-    """Read a file of lines 'entry TAB count', written by a stage.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if a line has another form, or an entry occurs twice; the message has the line number.
-    """
+    """Read a file of lines 'entry TAB count', written by a stage."""
     counts: dict[str, int] = {}
     for number, line in enumerate(read_lines(path), start=1):
         entry, _, count = line.partition("\t")

@@ -39,11 +39,7 @@ class Description(Section):
 
 
 def read_description(folder: Path) -> Description:
-    """Read the model.json of a folder.
-
-    Raises:
-        ValueError: if it is damaged or has impossible values; the message lists every fault.
-    """
+    """Read the model.json of a folder."""
     path = folder / DESCRIPTION
     try:
         content: Any = json.loads(path.read_text(encoding="utf-8"))
@@ -72,10 +68,6 @@ def check_files(folder: Path, digests: Mapping[str, str], names: Iterable[str] |
 
     Args:
         names: files to check, skipping those without a digest. None: all with a digest except the weights.
-
-    Raises:
-        FileNotFoundError: if a file is missing.
-        ValueError: if a file's digest differs.
     """
     for name in sorted(digests.keys() - {WEIGHTS} if names is None else digests.keys() & set(names)):
         path = folder / name

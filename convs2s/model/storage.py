@@ -69,11 +69,7 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> Seq2Seq:
 
 
 def load_start(folder: Path, model: Seq2Seq) -> None:
-    """Fill a model that is to be trained with the weights of a model folder.
-
-    Raises:
-        FileNotFoundError, ValueError: as `load_model`, or if the model ties tables that differ in the folder.
-    """
+    """Fill a model that is to be trained with the weights of a model folder."""
     weights = load_model(folder).state_dict()
     check_fit(folded_weights(model), weights, folder / WEIGHTS)
     unfold_weights(model, weights)

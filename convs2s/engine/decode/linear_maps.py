@@ -75,9 +75,6 @@ class Int8Map:
     Args:
         weight: copied.
         bias: or None.
-
-    Raises:
-        ValueError: if this machine has no such products.
     """
 
     def __init__(self, weight: Float[Tensor, "N K"], bias: Float[Tensor, "N"] | None) -> None:

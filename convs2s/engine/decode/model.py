@@ -218,9 +218,6 @@ class EngineModel:
     Args:
         seq2seq: in eval mode, without weight norm; its weights must not change afterwards.
         precision: of products.
-
-    Raises:
-        ValueError: if this machine has no such products.
     """
 
     def __init__(self, seq2seq: Seq2Seq, precision: Precision) -> None:
