@@ -138,9 +138,7 @@ def build(
     model, train = narrow(params.model, options.channels), params.train.model_copy(update=changes)
     paths = folder / "encoded", folder / "vocabulary", folder / "none"
     training = build_training(model, train, 1, *paths, Workers(0, 1, device))
-    batches = cycle(
-        training.batching.epoch(training.train.source.lengths, training.train.target.lengths, 1, 0)
-    )
+    batches = cycle(training.batching.share(training.begin_pass(), 0))
     if path == "fairseq":
         return fairseq_variant(training, model, sizes, batches)
     losses = training.losses(0.0)

@@ -58,20 +58,6 @@ class Batching:
     max_tokens: int
     workers: int = 1
 
-    def epoch(
-        self,
-        source_lengths: Sequence[int] | Indices,
-        target_lengths: Sequence[int] | Indices,
-        seed: int,
-        epoch: int,
-        rank: int = 0,
-    ) -> list[Batch]:
-        """Return this worker's batches of an epoch, in order; determined by the seed and the epoch.
-
-        Two workers with half the batch size see exactly the batches of a single worker.
-        """
-        return list(self.share(self.order(source_lengths, target_lengths, seed, epoch), rank))
-
     def order(
         self,
         source_lengths: Sequence[int] | Indices,
@@ -79,10 +65,10 @@ class Batching:
         seed: int,
         epoch: int,
     ) -> Order:
-        """Return the batches of an epoch.
+        """Return the batches of an epoch, determined by the seed and the epoch.
 
         Sentences are sorted by source length, then target length, then randomly, and cut into batches, which
-        are shuffled.
+        are shuffled. Two workers with half the batch size see exactly the batches of a single worker.
         """
         # Lengths of 16 bits are sorted by their digits, in linear time.
         narrow = np.min_scalar_type(max(np.max(source_lengths), np.max(target_lengths), 256))

@@ -47,10 +47,10 @@ def write_candidates(path: Path, candidates: Candidates) -> None:
 
 
 def read_candidates(path: Path) -> Candidates:
-    """Read what `write_candidates` wrote; a FileNotFoundError, or a ValueError if it is damaged or empty."""
+    """Read what `write_candidates` wrote; a FileNotFoundError, or a ValueError if it is damaged."""
     try:
         with np.load(path, allow_pickle=False) as file:
-            candidates = Candidates(file["offsets"], file["targets"])
+            return Candidates(file["offsets"], file["targets"])
     except FileNotFoundError:
         raise
     except Exception as error:  # numpy passes on errors of zipfile and of the header's parser
@@ -58,12 +58,6 @@ def read_candidates(path: Path) -> Candidates:
             f"{path} is damaged or not a file of candidates ({error}). Make it again: "
             "dvc repro -f candidates."
         ) from error
-    if not len(candidates.targets):
-        raise ValueError(
-            f"{path} holds no candidates; vocabulary selection needs some. Set candidates.per_source in "
-            "params.yaml, 1000 for example, and run dvc repro; or set `selection` to null."
-        )
-    return candidates
 
 
 def has_candidates(path: Path) -> bool:

@@ -9,9 +9,6 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from convs2s.base.files import SIDES, atomic_path
-from convs2s.ids.vocabulary import EOS
-
-CHECKED_IDS = 1 << 20  # ids checked at a time; this many stay in the CPU's cache
 
 Ids = NDArray[np.integer[Any]]
 Offsets = NDArray[np.int64]
@@ -58,8 +55,6 @@ class FlatIds:
 
     def __getitem__(self, i: int) -> Ids:
         """Return the ids of sentence i."""
-        if not 0 <= i < len(self):
-            raise IndexError(f"expected a sentence from 0 to {len(self) - 1:,}, found {i}")
         return self.ids[self.offsets[i] : self.offsets[i + 1]]
 
     def load(self, first: int, last: int) -> tuple[Ids, Offsets]:
@@ -72,12 +67,8 @@ class EncodedCorpus(FlatIds):
     """The sentences of one side of a corpus, each ending with EOS, memory-mapped."""
 
     @classmethod
-    def open(cls, folder: Path, side: str, vocabulary_size: int | None = None) -> Self:
-        """Open a side, "source" or "target", of a folder written by `write_encoded`.
-
-        Args:
-            vocabulary_size: if given, all ids are read once and checked: about two seconds for a billion.
-        """
+    def open(cls, folder: Path, side: str) -> Self:
+        """Open a side, "source" or "target", of a folder written by `write_encoded`."""
         ids = open_array(folder / f"{side}.ids.npy")
         sides = {name: open_array(folder / f"{name}.offsets.npy") for name in SIDES}
         offsets = sides[side]
@@ -89,26 +80,7 @@ class EncodedCorpus(FlatIds):
                 f"{side}.ids.npy, with as many sentences on either side, found {both}. Was a file truncated "
                 "or swapped? Make both again: dvc repro -f encode."
             )
-        if vocabulary_size is not None:
-            check_ids(ids, offsets, vocabulary_size, folder / f"{side}.ids.npy")
         return cls(ids, offsets)
-
-
-def check_ids(ids: Ids, offsets: Offsets, vocabulary_size: int, path: Path) -> None:
-    """Check that each sentence consists of vocabulary ids other than PAD, with EOS at its end only."""
-    for start in range(0, len(ids), CHECKED_IDS):
-        part = np.asarray(ids[start : start + CHECKED_IDS])
-        first, last = np.searchsorted(offsets, [start, start + len(part)], side="right")
-        ends = np.flatnonzero(part == EOS)
-        lowest, highest = int(part.min()), int(part.max())
-        in_range = lowest >= EOS and highest < vocabulary_size
-        if not (in_range and np.array_equal(ends, offsets[first:last] - 1 - start)):
-            raise ValueError(
-                f"{path}: expected ids from {EOS} to {vocabulary_size - 1:,}, with {EOS} (EOS) where a "
-                f"sentence ends and nowhere else, found {lowest} to {highest:,} at positions {start:,} to "
-                f"{start + len(part):,}. Is the file damaged, or does it belong to another vocabulary? "
-                "Make it again: dvc repro -f encode."
-            )
 
 
 def open_array(path: Path) -> NDArray[Any]:

@@ -26,12 +26,6 @@ class VocabularySelection:
     """
 
     def __init__(self, candidates: Candidates, common: int, most: int, target_size: int) -> None:
-        largest = int(candidates.targets.max(initial=0))
-        if largest >= target_size:
-            raise ValueError(
-                f"expected alignment candidates below {target_size:,}, the size of the target vocabulary, "
-                f"found {largest:,}. Were they made with another vocabulary? Run dvc repro candidates."
-            )
         self.candidates = candidates.top(most)
         self.always = len(SPECIALS) + common
         self.target_size = target_size

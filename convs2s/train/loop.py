@@ -143,11 +143,9 @@ def validation_loss(training: Training) -> float:
     training.model.eval()
     losses = training.losses(smoothing=0.0)
     workers, valid = training.workers, training.valid
-    order = training.batching.epoch(
-        valid.source.lengths, valid.target.lengths, seed=0, epoch=0, rank=workers.rank
-    )
+    order = training.batching.order(valid.source.lengths, valid.target.lengths, seed=0, epoch=0)
     total = torch.zeros((), dtype=torch.float64, device=workers.device)
-    for batch in filter(lambda batch: batch.counted, order):
+    for batch in filter(lambda batch: batch.counted, training.batching.share(order, workers.rank)):
         entries = training.entries(valid, batch)
         for part in batch.parts:
             _, likelihood = losses(*training.inputs(valid, part), entries)

@@ -50,7 +50,7 @@ def build_training(
         FileNotFoundError, ValueError: as `load_start`, if training starts from a model.
     """
     sizes = [len(read_vocabulary(vocabulary / f"{side}.tsv")) for side in SIDES]
-    train_pairs, valid_pairs = (Pairs.open(encoded / split, sizes) for split in ("train", "valid"))
+    train_pairs, valid_pairs = (Pairs.open(encoded / split) for split in ("train", "valid"))
     # The layers for a CPU are loops of our own, which torch.compile cannot read.
     fast = workers.device.type == "cpu" and not params.compile
     layers = FAST_LAYERS if fast else PLAIN_LAYERS

@@ -46,9 +46,9 @@ class Pairs:
     target: EncodedCorpus
 
     @classmethod
-    def open(cls, folder: Path, sizes: Sequence[int]) -> "Pairs":
-        """Open both sides of encoded text; check all ids against the sizes of the vocabularies."""
-        return cls(*(EncodedCorpus.open(folder, side, size) for side, size in zip(SIDES, sizes, strict=True)))
+    def open(cls, folder: Path) -> "Pairs":
+        """Open both sides of encoded text."""
+        return cls(*(EncodedCorpus.open(folder, side) for side in SIDES))
 
     def arrays(self, sentences: Sequence[int] | Indices) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return padded source and target ids of these pairs, (B, S) and (B, T)."""

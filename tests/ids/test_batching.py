@@ -1,27 +1,31 @@
 import numpy as np
 import pytest
 
-from convs2s.ids.batching import Batching, pad
+from convs2s.ids.batching import Batch, Batching, pad
 
 SOURCE = [3, 9, 4, 4, 7, 2, 8, 5, 5, 6, 3]
 TARGET = [4, 8, 4, 3, 9, 2, 7, 5, 6, 6, 3]
 
 
+def batches(batching: Batching, rank: int = 0, seed: int = 1, epoch: int = 0) -> list[Batch]:
+    return list(batching.share(batching.order(SOURCE, TARGET, seed, epoch), rank))
+
+
 def sentences(batching: Batching, rank: int = 0, seed: int = 1, epoch: int = 0) -> list[list[int]]:
-    batches = batching.epoch(SOURCE, TARGET, seed, epoch, rank)
-    return [sorted(int(i) for part in batch.parts for i in part if batch.counted) for batch in batches]
+    own = batches(batching, rank, seed, epoch)
+    return [sorted(int(i) for part in batch.parts for i in part if batch.counted) for batch in own]
 
 
 def test_an_update_over_n_sentences_is_split_at_the_token_limit() -> None:
     """The paper's rule (T14): the batch stays whole, its parts fit; token counts are of the whole batch."""
-    for batch in Batching(True, 5, 12).epoch(SOURCE, TARGET, 1, 0):
+    for batch in batches(Batching(True, 5, 12)):
         members = np.concatenate(batch.parts)
         assert sorted(batch.whole) == sorted(members)
         assert batch.target_tokens == sum(TARGET[i] for i in members)
         for part in batch.parts:
             widest = max(max(SOURCE[i], TARGET[i]) for i in part)
             assert widest * len(part) <= 12 or len(part) == 1
-    assert max(len(b.parts) for b in Batching(True, 5, 12).epoch(SOURCE, TARGET, 1, 0)) > 1
+    assert max(len(b.parts) for b in batches(Batching(True, 5, 12))) > 1
 
 
 def test_order_depends_on_seed_and_epoch_only() -> None:
@@ -46,8 +50,9 @@ def test_the_order_follows_the_definition(by_sentences: bool, longest: int) -> N
         if wanted[-1] and (len(wanted[-1]) == 50 or not fits):
             wanted.append([])
         wanted[-1].append(i)
-    batches = Batching(by_sentences, 50, 900).epoch(source, target, seed=1, epoch=7)
-    assert [b.whole.tolist() for b in batches] == [wanted[i] for i in random.permutation(len(wanted))]
+    batching = Batching(by_sentences, 50, 900)
+    found = batching.share(batching.order(source, target, seed=1, epoch=7), 0)
+    assert [b.whole.tolist() for b in found] == [wanted[i] for i in random.permutation(len(wanted))]
 
 
 def test_a_worker_can_begin_at_any_batch() -> None:
@@ -65,16 +70,16 @@ def test_two_workers_of_half_the_batch_share_the_batches_of_one(by_sentences: bo
     alone, shared = Batching(by_sentences, 4, 24), Batching(by_sentences, 2, 12, workers=2)
     shares = [sentences(shared, rank) for rank in (0, 1)]
     assert [sorted(a + b) for a, b in zip(*shares, strict=True)] == sentences(alone)
-    wholes = [str([batch.whole for batch in one.epoch(SOURCE, TARGET, 1, 0)]) for one in (alone, shared)]
+    wholes = [str([batch.whole for batch in batches(one)]) for one in (alone, shared)]
     assert wholes[0] == wholes[1]  # vocabulary selection is over these
 
 
 def test_a_worker_without_sentences_stays_in_step_uncounted() -> None:
     """Two workers share a last batch of one sentence: the second processes it without counting it."""
-    batches = [Batching(True, 1, 100, workers=2).epoch([3, 4, 5], [3, 4, 5], 1, 0, rank) for rank in (0, 1)]
-    counted = [[batch.counted for batch in worker] for worker in batches]
-    assert sorted(map(tuple, zip(*counted, strict=True))) == [(True, False), (True, True)]
-    assert all(batch.parts and len(batch.parts[0]) for worker in batches for batch in worker)
+    ranks = [batches(Batching(True, 1, 100, workers=2), rank) for rank in (0, 1)]
+    counted = [[batch.counted for batch in worker] for worker in ranks]
+    assert sorted(map(tuple, zip(*counted, strict=True))) == [(True, False), *[(True, True)] * 5]
+    assert all(batch.parts and len(batch.parts[0]) for worker in ranks for batch in worker)
 
 
 def test_padding_follows_the_tokens() -> None:
@@ -89,7 +94,9 @@ def test_workers_process_equal_shares_of_a_batch_by_tokens_in_one_pass() -> None
     source = random.integers(3, 40, 4000)
     target = np.maximum(source + random.integers(-2, 3, 4000), 1)
     wide = np.maximum(source, target)
-    ranks = [Batching(False, 256, 500, workers=8).epoch(source, target, 1, 0, rank) for rank in range(8)]
+    batching = Batching(False, 256, 500, workers=8)
+    order = batching.order(source, target, 1, 0)
+    ranks = [batching.share(order, rank) for rank in range(8)]
     for shares in zip(*ranks, strict=True):
         assert [len(batch.parts) for batch in shares] == [1] * 8
         counts = [len(batch.parts[0]) for batch in shares]

@@ -71,8 +71,8 @@ def test_candidates_round_trip_and_equal_ones_give_equal_bytes(corpus: Corpus, t
     assert has_candidates(tmp_path / "a")
 
 
-def test_errors_of_faulty_files_say_what_to_do(tmp_path: Path) -> None:
-    """The file may be truncated, or from a pipeline without selection."""
+def test_a_truncated_file_says_what_to_do_and_an_empty_one_that_it_is_empty(tmp_path: Path) -> None:
+    """A pipeline without selection writes no candidates, which a model folder then leaves out."""
     path = tmp_path / "candidates.npz"
     write_candidates(path, Candidates(np.array([0, 1]), np.array([3], np.int32)))
     path.write_bytes(path.read_bytes()[:-30])
@@ -80,5 +80,3 @@ def test_errors_of_faulty_files_say_what_to_do(tmp_path: Path) -> None:
         read_candidates(path)
     write_candidates(path, NO_CANDIDATES)
     assert not has_candidates(path)
-    with pytest.raises(ValueError, match=r"holds no candidates.*Set candidates.per_source"):
-        read_candidates(path)

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from convs2s.ids import encoded
 from convs2s.ids.encoded import EncodedCorpus, EncodedSentences, Ids, id_type, write_encoded
 from convs2s.ids.vocabulary import EOS
 
@@ -56,32 +55,22 @@ def test_a_corpus_without_sentences_can_be_read(tmp_path: Path) -> None:
     ("name", "content", "message"),
     [
         ("source.offsets", np.array([0, 3, 4]), r"expected source\.offsets\.npy to rise from 0 to the 6 ids"),
-        ("source.offsets", np.array([1, 3, 4, 6]), r"to the 6 ids .* found \[1 3 4 6\]"),
-        ("source.offsets", np.array([0, 4, 3, 6]), "expected .* to rise"),
-        ("source.offsets", np.array([0, 3, 3, 6]), "expected .* to rise"),
-        ("source.offsets", np.array([], np.int64), "expected .* to rise"),
+        ("source.offsets", np.array([0, 4, 3, 6]), r"to the 6 ids .* found \[0 4 3 6\]"),
         (
             "target.offsets",
             np.array([0, 2, 7]),
             r"as many .* found \[0 3 4 6\] and \[0 2 7\].*repro -f encode",
         ),
         ("source.ids", np.zeros((2, 3)), r"source\.ids\.npy: expected .*float64 of shape \(2, 3\)"),
-        ("source.ids", np.array([5, 6, 1, 1, 10, 1]), "expected ids from 1 to 9, .* 10 at positions"),
-        ("source.ids", np.array([5, 0, 1, 1, 7, 1]), "expected ids from 1 to 9, .* found 0 to"),
-        ("source.ids", np.array([5, 1, 1, 1, 7, 1]), "expected ids .* where a sentence ends"),
-        ("source.ids", np.array([5, 6, 1, 1, 7, 8]), "expected ids .* where a sentence ends"),
     ],
 )
-@pytest.mark.parametrize("checked", [1, 4, 100])
 def test_files_that_do_not_belong_together_are_an_error(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: Ids, message: str, checked: int
+    folder: Path, name: str, content: Ids, message: str
 ) -> None:
-    """Files of different runs would put sentence starts anywhere, and ids of others are other words."""
-    monkeypatch.setattr(encoded, "CHECKED_IDS", checked)
-    EncodedCorpus.open(folder, "source", 10)
+    """Files of different runs would put sentence starts anywhere."""
     np.save(folder / f"{name}.npy", content)
     with pytest.raises(ValueError, match=message):
-        EncodedCorpus.open(folder, "source", 10)
+        EncodedCorpus.open(folder, "source")
 
 
 def test_a_failed_write_keeps_the_old(folder: Path) -> None:

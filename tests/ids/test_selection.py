@@ -1,7 +1,6 @@
 """The target tokens selected for a batch (§5.4)."""
 
 import numpy as np
-import pytest
 
 from convs2s.ids.candidates import Candidates
 from convs2s.ids.selection import VocabularySelection
@@ -25,9 +24,3 @@ def test_training_adds_the_target_tokens_of_the_batch() -> None:
     """Otherwise a target word that is not a candidate would have probability 0."""
     selection = VocabularySelection(CANDIDATES, common=0, most=1, target_size=20)
     assert selection.tokens(np.array([[3, 1]]), np.array([[15, 7, 1, 0]])).tolist() == [0, 1, 2, 7, 10, 15]
-
-
-def test_candidates_of_another_vocabulary_are_refused() -> None:
-    """Their ids would stand for other words, or for none."""
-    with pytest.raises(ValueError, match=r"expected .* below 19, .* found 19\. .*dvc repro candidates"):
-        VocabularySelection(CANDIDATES, common=2, most=2, target_size=19)
