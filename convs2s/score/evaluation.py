@@ -1,23 +1,26 @@
 """Evaluate translations of a test set: all scores of every system, scores by source length, examples."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
 
+from convs2s.base.files import atomic_path, further_references, read_lines, write_json
+from convs2s.config.tokenize import TokenizeParams
 from convs2s.score.corpus_scores import (
     TOKENIZERS,
     UNKNOWN,
     WORDS,
+    Score,
     bleu,
     chrf,
     length_ratio,
     sentence_bleu,
     sentence_chrf,
-    signatures,
     tokenized_bleu,
 )
-from convs2s.score.rouge import NAMES, SETTINGS, Rouge
+from convs2s.score.rouge import SETTINGS, Rouge
 from convs2s.score.tables import DIGITS, length_table, nested_metrics, score_table, spread
 from convs2s.text.words.tokenization import Tokenizer
 
@@ -48,73 +51,67 @@ class ScoredText(NamedTuple):
     tokenized: list[str]
 
 
-class Evaluation(NamedTuple):
-    """The scores of all texts."""
-
-    scores: pd.DataFrame
-    """A row per text and member, as returned by `tables.score_table`."""
-    by_length: pd.DataFrame
-    """Of the seeds' final texts, as returned by `tables.length_table`."""
-    metrics: Mapping[str, object]
-    """The final text's scores, nested by member; those of plain text under without_replacement."""
-    signatures: Mapping[str, str]
-
-
-def tokenize_references(
-    sources: list[str],
-    references: list[str],
-    further: Sequence[Sequence[str]],
-    source_tokenizer: Tokenizer,
-    target_tokenizer: Tokenizer,
-) -> ReferenceSet:
-    """Tokenize a test set like the training text; `further` has additional references of all sentences."""
-    cleaned = [[target_tokenizer.reference(line) for line in lines] for lines in (references, *further)]
+def read_references(folder: Path, params: TokenizeParams, languages: tuple[str, str]) -> ReferenceSet:
+    """Read a test set, and tokenize it like the training text."""
+    source_tokenizer, target_tokenizer = (Tokenizer(language, params) for language in languages)
+    sources, *targets = (
+        list(read_lines(path))
+        for path in (folder / "source.txt", folder / "target.txt", *further_references(folder))
+    )
+    cleaned = [[target_tokenizer.reference(line) for line in lines] for lines in targets]
     return ReferenceSet(
         sources=sources,
         references=cleaned[0],
         source_lengths=[len(source_tokenizer.words(line)) for line in sources],
-        tokenized_references=[" ".join(target_tokenizer.words(line)) for line in references],
+        tokenized_references=[" ".join(target_tokenizer.words(line)) for line in targets[0]],
         all_references=list(zip(*cleaned, strict=True)),
-        tokenizer=TOKENIZERS.get(target_tokenizer.language, WORDS),
+        tokenizer=TOKENIZERS.get(languages[1], WORDS),
     )
 
 
-def evaluate(texts: Sequence[ScoredText], references: ReferenceSet, rouge: str | None) -> Evaluation:
-    """Score translations, with ROUGE if its settings are named.
+def evaluate(texts: Sequence[ScoredText], references: ReferenceSet, rouge: str | None, out: Path) -> None:
+    """Score translations, with ROUGE if its settings are named; write the scores to a folder.
 
-    The texts are grouped by name, each for all members; the last name's texts are the final ones.
+    The texts are grouped by name, each for all members; the last name's texts are the final ones. scores.csv
+    has all scores; by_length.csv those of the seeds' final texts by source length; metrics.json the final
+    text's, nested by member, and those of plain text under without_replacement.
     """
-    settings = SETTINGS[rouge] if rouge else None
-    scores = score_table([score_text(text, references, settings) for text in texts])
+    scores = [score_text(text, references, SETTINGS[rouge] if rouge else None) for text in texts]
+    table = score_table(
+        [
+            {"text": text.text, "member": text.member, **{name: score.value for name, score in row.items()}}
+            for text, row in zip(texts, scores, strict=True)
+        ]
+    )
     final = texts[-1].text
-    metrics = nested_metrics(scores, final)
+    metrics = nested_metrics(table, final)
     if texts[0].text != final:
-        metrics["without_replacement"] = nested_metrics(scores, texts[0].text)
+        metrics["without_replacement"] = nested_metrics(table, texts[0].text)
     seeds = [text.lines for text in texts if text.text == final and text.member != "ensemble"]
     by_length = length_table(references.source_lengths, seeds, references.references, references.tokenizer)
-    named = {name: settings.signature(references.all_references) for name in NAMES} if settings else {}
-    return Evaluation(scores, by_length, metrics, signatures(references.tokenizer) | named)
+    for name, frame in (("scores.csv", table), ("by_length.csv", by_length)):
+        with atomic_path(out / name) as temporary:
+            frame.to_csv(temporary, index=False, encoding="utf-8", lineterminator="\n")
+    write_json(out / "metrics.json", metrics)
+    signatures = {name: score.signature for name, score in scores[0].items() if score.signature}
+    write_json(out / "signatures.json", signatures)
 
 
-def score_text(text: ScoredText, references: ReferenceSet, rouge: Rouge | None) -> dict[str, object]:
-    """Return all scores of a translation by name, mixed case, as a row for `tables.score_table`.
+def score_text(text: ScoredText, references: ReferenceSet, rouge: Rouge | None) -> dict[str, Score]:
+    """Return all scores of a translation by name, mixed case.
 
     `length_ratio` is words of the hypotheses / words of the references; `unknown_words` is how often `<unk>`
-    occurs in the hypotheses.
+    occurs in the hypotheses. These two have no signature.
     """
-    scores: dict[str, object] = {
-        "text": text.text,
-        "member": text.member,
-        "bleu": bleu(text.lines, references.references, references.tokenizer).value,
-        "bleu_tokenized": tokenized_bleu(text.tokenized, references.tokenized_references).value,
-        "chrf": chrf(text.lines, references.references).value,
-        "length_ratio": length_ratio(text.tokenized, references.tokenized_references),
-        "unknown_words": sum(line.split().count(UNKNOWN) for line in text.tokenized),
+    unknowns = sum(line.split().count(UNKNOWN) for line in text.tokenized)
+    return {
+        "bleu": bleu(text.lines, references.references, references.tokenizer),
+        "bleu_tokenized": tokenized_bleu(text.tokenized, references.tokenized_references),
+        "chrf": chrf(text.lines, references.references),
+        "length_ratio": Score(length_ratio(text.tokenized, references.tokenized_references), ""),
+        "unknown_words": Score(unknowns, ""),
+        **(rouge.scores(text.lines, references.all_references) if rouge else {}),
     }
-    if rouge:
-        rouge_scores = rouge.scores(text.lines, references.all_references)
-        scores |= {name: score.value for name, score in rouge_scores.items()}
-    return scores
 
 
 def choose_examples(text: ScoredText, references: ReferenceSet, count: int) -> pd.DataFrame:

@@ -1,10 +1,9 @@
 """The identity of a test set: name, lines and hash, without which scores cannot be compared (T30)."""
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from convs2s.base.files import further_references, read_folder, read_json, read_lines
 from convs2s.base.messages import inflect
@@ -22,13 +21,8 @@ class SetIdentity:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read test_set.json, as written by the stage evaluate; with other content, it is a ValueError."""
-        content = read_json(path)
-        if {key: type(value) for key, value in content.items()} != {"name": str, "lines": int, "sha256": str}:
-            raise ValueError(
-                f"{path}: expected name, lines and sha256, found {content}. Run: dvc repro evaluate"
-            )
-        return cls(**content)
+        """Read test_set.json, as written by the stage evaluate."""
+        return cls(**read_json(path))
 
     def __str__(self) -> str:
         """Return one human-readable line."""
@@ -43,11 +37,9 @@ def identify(folder: Path) -> SetIdentity:
         digest.update(("\t".join([*pair, *references]) + "\n").encode())
         lines += 1
     content = read_json(folder / "provenance.json")
-    sources = ", ".join(map(name_source, content["sources"]))
-    name = " and ".join([sources, *(file["name"] for file in content.get("references", []))])
+    names = [  # those of sacreBLEU have one; others have those of their files
+        source.get("name") or " and ".join(file["name"] for file in source["files"])
+        for source in content["sources"]
+    ]
+    name = " and ".join([", ".join(names), *(file["name"] for file in content.get("references", []))])
     return SetIdentity(name, lines, digest.hexdigest())
-
-
-def name_source(source: Mapping[str, Any]) -> str:
-    """Return the name of one source: that of sacreBLEU, or those of its files."""
-    return str(source.get("name") or " and ".join(file["name"] for file in source["files"]))

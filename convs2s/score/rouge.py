@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import combinations
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import DefaultTokenizer
@@ -25,14 +25,6 @@ from convs2s.score.corpus_scores import Score
 NAMES = ("rouge1", "rouge2", "rougeL")
 TOKENIZER = DefaultTokenizer(use_stemmer=True)  # as option -m: words of more than three letters
 SCORER = RougeScorer(NAMES, tokenizer=TOKENIZER)
-
-
-class Matches(NamedTuple):
-    """Matches between a summary and a reference, in n-grams or words of the common subsequence."""
-
-    hits: int
-    in_reference: int
-    in_summary: int
 
 
 @dataclass(frozen=True)
@@ -78,21 +70,24 @@ class Rouge:
         # Neither a non-ASCII byte nor half a character at the limit is a letter.
         return text.encode("utf-8", "replace")[: self.max_bytes].decode("ascii", "replace")
 
-    def _measure(self, references: Sequence[Matches]) -> float:
+    def _measure(self, matches: Sequence[tuple[int, ...]]) -> float:
         """Return the score against several references together; 0 if there is nothing to divide by."""
-        hits, in_references, in_summary = map(sum, zip(*references, strict=True))
+        hits, in_references, in_summary = map(sum, zip(*matches, strict=True))
         total = in_references if self.measure == "recall" else (in_references + in_summary) / 2
         return hits / total if total else 0.0
 
 
-def count_matches(summary: str, reference: str) -> dict[str, Matches]:
-    """Return the matches between a summary and a reference, by the score's name."""
+def count_matches(summary: str, reference: str) -> dict[str, tuple[int, int, int]]:
+    """Return by the score's name how many n-grams match, how many the reference and the summary have.
+
+    For ROUGE-L, these are words of the longest common subsequence, and of both texts.
+    """
     shares = SCORER.score(reference, summary)
     lengths = [len(TOKENIZER.tokenize(text)) for text in (reference, summary)]
     matches = {}
     for name, n in zip(NAMES, (1, 2, 1), strict=True):
         in_reference, in_summary = (max(length - n + 1, 0) for length in lengths)
-        matches[name] = Matches(round(shares[name].recall * in_reference), in_reference, in_summary)
+        matches[name] = round(shares[name].recall * in_reference), in_reference, in_summary
     return matches
 
 

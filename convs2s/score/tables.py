@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -12,8 +13,10 @@ DIGITS = {
     "length_ratio": 4, "unknown_words": 1,
 }  # fmt: skip
 """Decimals of each score in tables; 0.01 BLEU is far below the spread between seeds."""
+CLASSES = ("00-05", "06-10", "11-15", "16-20", "21-30", "31-50", "51+")
+"""Classes of source sentences by their number of words."""
 LONGEST = (5, 10, 15, 20, 30, 50)
-"""Longest source sentence of each length class, in words; one more class holds the rest."""
+"""The longest sentence of each class but the last."""
 
 
 def score_table(results: Sequence[Mapping[str, object]]) -> pd.DataFrame:
@@ -24,17 +27,14 @@ def score_table(results: Sequence[Mapping[str, object]]) -> pd.DataFrame:
     seed there is none. The columns are text, member, then the scores, rounded, in the order of DIGITS.
     """
     table = pd.DataFrame(results)
-    names = score_names(table)
-    table = table[["text", "member", *names]]
-    parts = []
+    names, parts = score_names(table), []
     for text, rows in table.groupby("text", sort=False):
-        single = rows["member"] != "ensemble"
-        seeds = rows.loc[single, names]
-        summary = pd.DataFrame([seeds.mean()] + ([seeds.std(ddof=1)] if len(seeds) > 1 else []))
-        summary.insert(0, "member", ["mean", "std"][: len(summary)])
-        summary.insert(0, "text", text)
-        parts += [rows[single], summary, rows[~single]]
-    return pd.concat(parts, ignore_index=True).round(DIGITS)
+        is_seed = rows["member"] != "ensemble"
+        seeds = rows[is_seed]
+        summary = seeds[names].agg(["mean", "std"] if len(seeds) > 1 else ["mean"])
+        summary = summary.rename_axis("member").reset_index()
+        parts += [seeds, summary.assign(text=text), rows[~is_seed]]
+    return pd.concat(parts, ignore_index=True)[["text", "member", *names]].round(DIGITS)
 
 
 def score_names(table: pd.DataFrame) -> list[str]:
@@ -44,20 +44,10 @@ def score_names(table: pd.DataFrame) -> list[str]:
 
 def nested_metrics(table: pd.DataFrame, text: str) -> dict[str, object]:
     """Return the scores of one text, nested as shown by DVC: seeds.1.bleu, mean.bleu, ..."""
-    rows, names = table[table["text"] == text], score_names(table)
-    scores = {
-        str(member): {name: float(value) for name, value in zip(names, values, strict=True)}
-        for member, *values in rows[["member", *names]].itertuples(index=False)
-    }
-    seeds = {name: scores.pop(name) for name in list(scores) if name not in {"mean", "std", "ensemble"}}
+    rows = table[table["text"] == text].set_index("member")[score_names(table)]
+    scores: dict[Any, object] = dict(rows.to_dict("index"))
+    seeds = {member: scores.pop(member) for member in list(scores) if member.isdigit()}
     return {"seeds": seeds, **scores}
-
-
-def length_class(words: int) -> str:
-    """Return the length class of a source sentence with this many words; names sort by length."""
-    place = bisect_left(LONGEST, words)
-    shortest = LONGEST[place - 1] + 1 if place else 0
-    return f"{shortest:02}-{LONGEST[place]:02}" if place < len(LONGEST) else f"{shortest:02}+"
 
 
 def length_table(
@@ -71,11 +61,10 @@ def length_table(
     The scores are means over systems, and `source_words` has the length of each source sentence. The columns
     are source_words (the class), sentences, bleu, chrf; empty classes are left out.
     """
-    members: dict[str, list[int]] = {}
-    for index, words in enumerate(source_words):
-        members.setdefault(length_class(words), []).append(index)
+    classes = [CLASSES[bisect_left(LONGEST, words)] for words in source_words]
     rows = []
-    for name, indices in sorted(members.items()):
+    for name in sorted(set(classes)):
+        indices = [i for i, length_class in enumerate(classes) if length_class == name]
         of_class = [references[i] for i in indices]
         texts = [[system[i] for i in indices] for system in systems]
         rows.append({

@@ -3,30 +3,15 @@
 from dataclasses import asdict
 from pathlib import Path
 
-from convs2s.base.files import (
-    SIDES,
-    atomic_path,
-    further_references,
-    read_lines,
-    write_json,
-    write_lines,
-)
+from convs2s.base.files import atomic_path, read_lines, write_json, write_lines
 from convs2s.config.results import EvaluateParams, ReplaceParams
 from convs2s.config.section import Languages, Seeds
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.decode.translations import read_attention
-from convs2s.score.evaluation import (
-    Evaluation,
-    ReferenceSet,
-    ScoredText,
-    choose_examples,
-    evaluate,
-    tokenize_references,
-)
+from convs2s.score.evaluation import ScoredText, choose_examples, evaluate, read_references
 from convs2s.score.identity import identify
 from convs2s.score.pictures import draw_layers, easy_to_read
 from convs2s.score.tables import join_cells, spread
-from convs2s.text.words.tokenization import Tokenizer
 
 
 def run(
@@ -48,17 +33,12 @@ def run(
     With `replace.enabled`, the stage replace wrote replaced.txt as well as plain.txt: the main scores then
     have unknown words replaced, and scores without replacement are reported separately. `languages` are the
     source and target language. Heat maps show the attention of the first seed, from `translations`/SEED.
-
-    Raises:
-        FileNotFoundError: if a translation is missing.
-        ValueError: if a translation does not have as many sentences as the test set, or there is none.
     """
     references = read_references(test, tokenize, languages)
     members = [str(seed) for seed in seeds] + ["ensemble"] * len(params.ensembles)
     texts = ["plain", "replaced"] if replace.enabled else ["plain"]
     scored = [read_text(replaced / member, text) for text in texts for member in members]
-    evaluation = evaluate(scored, references, params.rouge)
-    write_evaluation(evaluation, out)
+    evaluate(scored, references, params.rouge, out)
     identity = identify(test)
     write_json(out / "test_set.json", asdict(identity))
     print(f"scored on {identity}")
@@ -74,24 +54,7 @@ def run(
             draw_layers([(title, item.weights)], item.source, item.target, folder / f"attention-{number}.png")
 
 
-def read_references(test: Path, tokenize: TokenizeParams, languages: tuple[str, str]) -> ReferenceSet:
-    """Read the test set and tokenize it like the training text."""
-    sources, references = (list(read_lines(test / f"{side}.txt")) for side in SIDES)
-    further = [list(read_lines(path)) for path in further_references(test)]
-    tokenizers = (Tokenizer(language, tokenize) for language in languages)
-    return tokenize_references(sources, references, further, *tokenizers)
-
-
 def read_text(folder: Path, text: str) -> ScoredText:
     """Read a member's translation."""
     lines, tokenized = (list(read_lines(folder / f"{text}{kind}.txt")) for kind in ("", ".tok"))
     return ScoredText(folder.name, text, lines, tokenized)
-
-
-def write_evaluation(evaluation: Evaluation, out: Path) -> None:
-    """Write the tables of scores, the metrics and the signatures."""
-    for table, name in ((evaluation.scores, "scores.csv"), (evaluation.by_length, "by_length.csv")):
-        with atomic_path(out / name) as temporary:
-            table.to_csv(temporary, index=False, encoding="utf-8", lineterminator="\n")
-    write_json(out / "metrics.json", evaluation.metrics)
-    write_json(out / "signatures.json", evaluation.signatures)

@@ -23,7 +23,6 @@ from convs2s.ids.vocabulary import EOS, read_vocabulary
 from convs2s.model.description import seal
 from convs2s.model.storage import load_model
 from convs2s.package.folder import read_settings
-from convs2s.score.identity import SetIdentity
 from convs2s.text.alignment.dictionary import read_dictionary
 from convs2s.text.sources.pair_files import read_tsv
 from convs2s.text.sources.remote import unpack
@@ -40,7 +39,6 @@ LINES = "Ein Haus .\nDas ist ein  Hund\r\n\n„Größe“ \u2028 x\tmehr\n".enco
 TALKS = b"<url>http://x</url>\n<title>A talk</title>\nGood.\n<reviewer>n</reviewer>\nBye &amp; thanks.\n"
 SGM = b'<doc docid="d">\n<seg id="1">Good &amp; <b>bad</b></seg>\n<seg id="2">&#233;t\xc3\xa9</seg></doc>\n'
 DICTIONARY = b"source\ttarget\tcount\tlinks\ndog\tHund\t3\t4\nhouse\tHaus\t1\t1\n"
-SET = b'{"name": "a", "lines": 3, "sha256": "0"}'
 
 
 class Reader(NamedTuple):
@@ -146,7 +144,6 @@ READERS = [
     Reader("weights.safetensors", read_weights, package_file("weights.safetensors")),
     Reader("tokenizer.json", lambda path: read_settings(path.parent), package_file("tokenizer.json")),
     Reader("translate.json", lambda path: read_settings(path.parent), package_file("translate.json")),
-    Reader("test_set.json", SetIdentity.read, bytes_of(SET)),
     Reader("dict.en.txt", read_fairseq_dictionary, bytes_of(b"the 12\n, 7\nmadeupword0000 0\n")),
     Reader("checkpoint.pt", read_checkpoint, checkpoint),
     Reader(

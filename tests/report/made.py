@@ -14,7 +14,6 @@ from convs2s.score.identity import SetIdentity
 from convs2s.score.pictures import draw_layers
 from pipelines.overrides import apply_overrides
 from pipelines.stages import filter as filter_stage
-from pipelines.stages.evaluate import write_evaluation
 
 ROOT = Path(__file__).parents[2]
 TEST = [
@@ -71,7 +70,7 @@ def write_test_set(data: Path, hypotheses: Mapping[str, Sequence[str]]) -> None:
     lengths = [len(source.split()) for source in sources]
     reference_set = ReferenceSet(sources, references, lengths, references, [(one,) for one in references])
     texts = [ScoredText(member, "plain", list(lines), list(lines)) for member, lines in hypotheses.items()]
-    write_evaluation(evaluate(texts, reference_set, None), data / "evaluation")
+    evaluate(texts, reference_set, None, data / "evaluation")
     write_json(data / "evaluation" / "test_set.json", asdict(SetIdentity("made", len(TEST), "0" * 64)))
 
 
