@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 from convs2s.base.messages import TRAINING_MEMORY, report_errors
 from convs2s.config.load import load_params
@@ -37,12 +37,6 @@ def stages() -> list[str]:
     return sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
 
 
-def load(name: str) -> Callable[..., None]:
-    """Return the function `run` of a stage."""
-    run: Callable[..., None] = importlib.import_module(f"pipelines.stages.{name}").run
-    return run
-
-
 def annotations(run: Callable[..., None]) -> dict[str, Any]:
     """Return the annotation of each argument of a stage's `run`."""
     return {name: hint for name, hint in get_type_hints(run).items() if name != "return"}
@@ -53,9 +47,10 @@ def parse(name: str, hints: Mapping[str, Any], arguments: Sequence[str]) -> dict
     parser = argparse.ArgumentParser(prog=f"python -m pipelines.stages {name}", allow_abbrev=False)
     for argument, hint in hints.items():
         if hint not in SECTIONS:
-            choices = get_args(hint) if get_origin(hint) is Literal else None
-            kind = str if choices else hint
-            parser.add_argument(f"--{argument}", required=True, type=kind, choices=choices)
+            choices = get_args(hint) or None  # of a Literal
+            parser.add_argument(
+                f"--{argument}", required=True, type=str if choices else hint, choices=choices
+            )
     return vars(parser.parse_args(arguments))
 
 
@@ -63,7 +58,8 @@ def start(name: str, arguments: Sequence[str]) -> None:
     """Run a stage with these arguments and the values of params.yaml.
 
     Invalid values are an error even for stages that use none of them: it is best found in the first stage.
-    A stage may have a function `finish`, which is called if DVC will record its result.
+    A stage may have a function `finish`, which is called with its argument `work` if DVC will record its
+    result.
     """
     item = os.environ.get(MARK)
     with unchanged(item) if item else contextlib.nullcontext(load_params()) as params:
@@ -71,13 +67,13 @@ def start(name: str, arguments: Sequence[str]) -> None:
             from convs2s.package.start import check_models  # noqa: PLC0415  # takes a second
 
             check_models(params)
-        run = load(name)  # only now, as changes of its code are noticed
-        hints = annotations(run)
+        stage = importlib.import_module(f"pipelines.stages.{name}")  # only now: changes of it are noticed
+        hints = annotations(stage.run)
         values = parse(name, hints, arguments)
-        run(**values, **{a: getattr(params, SECTIONS[hint]) for a, hint in hints.items() if hint in SECTIONS})
-    finish = getattr(sys.modules[f"pipelines.stages.{name}"], "finish", None)
-    if item and finish:
-        finish(**{argument: values[argument] for argument in annotations(finish)})
+        sections = {name: getattr(params, SECTIONS[hint]) for name, hint in hints.items() if hint in SECTIONS}
+        stage.run(**values, **sections)
+    if item and hasattr(stage, "finish"):
+        stage.finish(values["work"])
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -6,8 +6,6 @@ import json
 import operator
 import os
 import re
-import sys
-import threading
 from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
@@ -17,30 +15,20 @@ from convs2s.config.load import flatten_values, parse_params, parse_yaml, read_t
 from convs2s.config.params import Params
 
 PARAMS = Path("params.yaml")
-SECONDS = 5.0  # between looks, which only warn
 
 
 @contextlib.contextmanager
 def unchanged(item: str) -> Iterator[Params]:
     """Yield params.yaml, read once; at the end, raise a ValueError if what a stage item declares is other."""
     text = read_text(PARAMS)
-    before, over = take_state(item, text), threading.Event()
-
-    def warn() -> None:
-        changed = ""
-        while not changed and not over.wait(SECONDS):
-            with contextlib.suppress(OSError, ValueError):  # in the middle of an edit
-                if changed := list_changes(item, before):
-                    print(f"\nwarning: {item} will end without a result: {changed}", file=sys.stderr)
-
-    threading.Thread(target=warn, daemon=True).start()
-    try:
-        yield parse_params(text, str(PARAMS))
-    finally:
-        over.set()
-    if changed := list_changes(item, before):
+    before = take_state(item, text)
+    yield parse_params(text, str(PARAMS))
+    after = take_state(item, read_text(PARAMS))
+    changed = [name for name in before | after if before.get(name) != after.get(name)]
+    if changed:
+        changes = ", ".join(f"{name} {before.get(name)} -> {after.get(name)}" for name in changed)
         raise ValueError(
-            f"changed while the stage ran, so its result is not recorded: {changed}. Undo that or keep it, "
+            f"changed while the stage ran, so its result is not recorded: {changes}. Undo that or keep it, "
             "and run the same command again. (A training that has ended comes back when it is undone.)"
         )
 
@@ -76,10 +64,3 @@ def declared(item: str, params: Any) -> tuple[dict[str, Any], list[Path]]:
         if not any(fnmatch(part, pattern) for part in path.parts for pattern in ignored)
     ]
     return {key: find(key) for key in resolve("params")}, files
-
-
-def list_changes(item: str, before: dict[str, str]) -> str:
-    """Return what is no longer as before, values with the old and the new one; an empty text if all is."""
-    after = take_state(item, read_text(PARAMS))
-    changed = [name for name in before | after if before.get(name) != after.get(name)]
-    return ", ".join(f"{name} {before.get(name)} -> {after.get(name)}" for name in changed)

@@ -15,9 +15,6 @@ def run(models: Path, text: Path, raw: Path, out: Path) -> None:
         models: a model folder, or a folder of several, which translate as an ensemble; or data/none.
         text: a file, or a folder of files, of target sentences, which the models translate to the source;
             with data/none, they translate raw/source.txt to the target.
-
-    Raises:
-        ValueError: if there is nothing to translate, or a line is not UTF-8; before anything is translated.
     """
     if not path_or_none(str(models)):
         write_folder(out, [])

@@ -42,9 +42,6 @@ def run(
 
     The report also has what looks like a mistake in the corpus, found in the raw text: raw/{train,valid,
     development,test}. It is all that depends on the test set.
-
-    Raises:
-        ValueError: if more than `max_overlap` of a split's pairs are training pairs, or no pairs are left.
     """
     held_out = {split: list(read_folder(raw / split)) for split in ("valid", "development", "test")}
     found = find_mistakes(read_folder(raw / "train"), held_out)

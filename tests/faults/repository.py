@@ -1,6 +1,7 @@
 """A small repository with the real DAG, the real stages and a toy corpus, run once without faults."""
 
 import collections
+import importlib
 import shutil
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from ruamel.yaml import YAML
 
 from convs2s.config.params import Params
 from pipelines.repair import repair
-from pipelines.stages.__main__ import load, stages
+from pipelines.stages.__main__ import stages
 from tests.corpus import pairs, with_pairs
 from tests.faults import forked, results
 from tests.train.tiny import ROOT, tiny_params
@@ -27,7 +28,7 @@ def make_base(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     base = folder / "base"
     for name in stages():
-        load(name)
+        importlib.import_module(f"pipelines.stages.{name}")
     with FileLock(folder / "lock"):
         if not base.exists():
             make(base)

@@ -1,6 +1,7 @@
 """The runner passes sections of params.yaml by class, all else by name; dvc.yaml fits the stages."""
 
 import functools
+import importlib
 import shlex
 import shutil
 from pathlib import Path
@@ -31,6 +32,10 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         for stage in repo.index.stages:
             found.setdefault(words(stage)[3], []).append(stage)
     return found
+
+
+def module_of(name: str) -> Any:
+    return importlib.import_module(f"pipelines.stages.{name}")
 
 
 def words(stage: Any) -> list[str]:
@@ -99,7 +104,7 @@ def test_dvc_runs_every_stage_by_the_runner_with_all_its_arguments(pipeline: dic
     """A path with the wrong name, or a missing one, would be a parse error."""
     assert sorted(pipeline) == STAGES
     for name, items in pipeline.items():
-        hints = runner.annotations(runner.load(name))
+        hints = runner.annotations(module_of(name).run)
         for item in items:
             command = words(item)
             assert command[:4] == ["python", "-m", "pipelines.stages", name]
@@ -114,7 +119,7 @@ def test_dvc_tracks_exactly_the_sections_that_a_stage_takes(pipeline: dict[str, 
     """
     tracked = {"run"}
     for name, items in pipeline.items():
-        hints = runner.annotations(runner.load(name)).values()
+        hints = runner.annotations(module_of(name).run).values()
         taken = {runner.SECTIONS[hint] for hint in hints if hint in runner.SECTIONS} - {"run"}
         for item in items:
             params = {key for dep in item.deps if isinstance(dep, ParamsDependency) for key in dep.params}
