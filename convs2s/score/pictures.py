@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +9,8 @@ import matplotlib
 import matplotlib.style
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
-from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogFormatter
 from numpy.typing import NDArray
@@ -45,6 +42,7 @@ def draw_layers(
     Source tokens are on the y axis, target tokens on the x axis, as in Fig. 3; only the first 60 are drawn.
     """
     source, target = source[:LARGEST_MAP], target[:LARGEST_MAP]
+    labels, source_labels = ([make_label(token) for token in tokens] for tokens in (target, source))
     columns = math.ceil(math.sqrt(len(maps)))
     rows = math.ceil(len(maps) / columns)
     width, height = (INCHES_OF_LABELS + INCHES_PER_TOKEN * len(tokens) for tokens in (target, source))
@@ -54,7 +52,15 @@ def draw_layers(
         for axes in grid.flat[len(maps) :]:
             axes.set_axis_off()
         for axes, (title, weights) in zip(grid.flat, maps, strict=False):
-            image = draw_map(axes, weights, source, target)
+            drawn = weights[: len(target), : len(source)].astype(np.float32).T
+            image = axes.imshow(drawn, cmap="Greys", vmin=0, vmax=1, aspect="auto")
+            # Without parse_math=False, a token like $x^$ would be parsed as a formula, and fail.
+            axes.set_xticks(range(len(target)), labels, rotation=90, family=FONT, parse_math=False)
+            axes.set_yticks(range(len(source)), source_labels, family=FONT, parse_math=False)
+            axes.xaxis.tick_top()
+            axes.xaxis.set_label_position("top")
+            axes.set_xlabel("target")
+            axes.set_ylabel("source")
             axes.set_title(title, parse_math=False)
         figure.colorbar(image, ax=grid, shrink=0.5).set_label("attention")
         with atomic_path(path) as temporary:  # without matplotlib's version, which would change the hash
@@ -70,33 +76,13 @@ def easy_to_read(shapes: Sequence[tuple[int, ...]], count: int) -> list[int]:
     return easy if len(easy) >= count else [i for i, shape in enumerate(shapes) if all(shape)]
 
 
-def draw_map(
-    axes: Axes, weights: NDArray[np.floating[Any]], source: Sequence[str], target: Sequence[str]
-) -> AxesImage:
-    """Draw the beginning of a heat map: source tokens label the rows, target tokens the columns (Fig. 3)."""
-    drawn = weights[: len(target), : len(source)].astype(np.float32).T
-    image = axes.imshow(drawn, cmap="Greys", vmin=0, vmax=1, aspect="auto")
-    # Without parse_math=False, a token like $x^$ would be parsed as a formula, and fail.
-    columns, rows = ([make_label(token) for token in tokens] for tokens in (target, source))
-    axes.set_xticks(range(len(target)), columns, rotation=90, family=FONT, parse_math=False)
-    axes.set_yticks(range(len(source)), rows, family=FONT, parse_math=False)
-    axes.xaxis.tick_top()
-    axes.xaxis.set_label_position("top")
-    axes.set_xlabel("target")
-    axes.set_ylabel("source")
-    return image
-
-
 def make_label(token: str) -> str:
     """Return a token as a label: shortened if too long, and only with characters that the font can show."""
-    label = "".join(character if has_glyph(character) else MISSING for character in token)
-    return label if len(label) <= LONGEST_LABEL else label[: LONGEST_LABEL - 1] + "…"
-
-
-@cache
-def has_glyph(character: str) -> bool:
-    """Return whether the pictures' font can show a character."""
-    return character.isprintable() and get_font(findfont(FONT)).get_char_index(ord(character)) != 0
+    font = get_font(findfont(FONT))
+    characters = [
+        char if char.isprintable() and font.get_char_index(ord(char)) else MISSING for char in token
+    ]
+    return "".join(characters if len(token) <= LONGEST_LABEL else [*characters[: LONGEST_LABEL - 1], "…"])
 
 
 def plot_curves(trainings: Mapping[str, Path]) -> Figure:
@@ -118,19 +104,11 @@ def plot_curves(trainings: Mapping[str, Path]) -> Figure:
                 lines[label] = axes.plot(table["step"], values, marker=marked, markersize=3, linewidth=1)[0]
                 if len(table) and (values > 0).all():
                     axes.set_yscale(scale)
-        if axes.get_yscale() == "log":
-            axes.yaxis.set_major_formatter(PlainNumbers())
-            axes.yaxis.set_minor_formatter(PlainNumbers())
+        if axes.get_yscale() == "log":  # 6 and 1e-02, not 6×10⁰ and 10⁻²
+            axes.yaxis.set_major_formatter(LogFormatter())
+            axes.yaxis.set_minor_formatter(LogFormatter())
         axes.grid(alpha=0.3)
     if len(lines) > 1:
         names = [label.replace("$", r"\$") for label in lines]  # a formula otherwise
         figure.legend([*lines.values()], names, loc="outside lower center", ncols=3, fontsize="small")
     return figure
-
-
-class PlainNumbers(LogFormatter):
-    """Labels the ticks that matplotlib chooses on a logarithmic axis as 6 and 0.01, not 6×10⁰ and 10⁻²."""
-
-    def __call__(self, x: float, pos: int | None = None) -> str:
-        """Return a tick's label; empty if it has none."""
-        return f"{x:g}" if super().__call__(x, pos) else ""

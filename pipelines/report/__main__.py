@@ -47,9 +47,7 @@ def render(runs: Sequence[Run]) -> str:
         several=len(runs) > 1,
         same_scores=group(runs, lambda run: f"{run.test_set} {run.json('evaluation/signatures.json')}"),
         same_test_set=group(runs, lambda run: run.test_set),  # only these are compared
-        same_corpus=group(
-            runs, lambda run: f"{run.json('filtered/report.json')} {run.json('filtered/removed.json')}"
-        ),
+        same_corpus=group(runs, lambda run: str(run.json("filtered/report.json"))),
         curves=draw_curves(runs),
         list_heat_maps=list_heat_maps,
         tables=tables,

@@ -25,17 +25,9 @@ LOCK = "dvc.lock"
 SPLITS = ("train", "valid", "development", "test")
 FILES = (
     "evaluation", "raw/test", "filtered/report.json", "filtered/rules.csv", "filtered/removed.json",
+    "replaced", "costs",
 )  # fmt: skip
-OF_SEED = "trained/{}/metrics.json", "trained/{}/curves", "replaced/{}", "costs/{}.json"
-
-
-@dataclass(frozen=True)
-class Translations:
-    """The test set, references as scored, and a run's final translation of it, an item per sentence."""
-
-    sources: list[str]
-    references: list[str]
-    hypotheses: list[str]
+OF_SEED = "trained/{}/metrics.json", "trained/{}/curves"
 
 
 @dataclass(frozen=True)
@@ -86,15 +78,15 @@ class Run:
         return pd.read_csv(find(self.folder / "data" / path), dtype={"member": str})
 
     @cached_property
-    def translations(self) -> Translations:
-        """Those of the ensemble if there is one, or else of the first seed."""
+    def translations(self) -> list[tuple[str, str, str]]:
+        """Source, reference as scored, and final translation, of the ensemble or else of the first seed."""
         data = self.folder / "data"
         text = "replaced" if self.sections["replace"]["enabled"] else "plain"
         names = ("raw/test/source", "raw/test/target", f"replaced/{self.member}/{text}")
         sources, references, hypotheses = (list(read_lines(find(data / f"{name}.txt"))) for name in names)
         params = TypeAdapter(TokenizeParams).validate_python(self.sections["tokenize"])
         tokenizer = Tokenizer(self.sections["languages"][1], params)
-        return Translations(sources, [*map(tokenizer.reference, references)], hypotheses)
+        return list(zip(sources, map(tokenizer.reference, references), hypotheses, strict=True))
 
 
 def open_run(name: str, root: Path, temporary: Path) -> Run:
@@ -127,10 +119,7 @@ def open_revision(name: str, root: Path, folder: Path) -> Run:
     run = Run(name, folder)
     try:
         fetch(files, [LOCK, *(f"data/{path}" for path in FILES)], folder)
-        for seed in run.seeds:
-            fetch(files, [f"data/{path.format(seed)}" for path in OF_SEED], folder)
-        if run.member == "ensemble":
-            fetch(files, ["data/replaced/ensemble"], folder)
+        fetch(files, [f"data/{path.format(seed)}" for path in OF_SEED for seed in run.seeds], folder)
     except (DvcException, DataIndexDirError, OSError) as error:
         raise ValueError(
             f"{name}: the outputs of this revision are not in DVC's cache ({error}). If another machine ran "

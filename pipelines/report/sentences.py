@@ -19,10 +19,9 @@ Pieces = list[tuple[str, bool]]
 
 def choose_examples(runs: Sequence[Run]) -> dict[str, list[dict[str, Any]]]:
     """Return examples by the reason they were chosen; all runs have the same test set."""
-    test = runs[0].translations
     scores = {
-        line: [sentence_chrf(run.translations.hypotheses[line], test.references[line]) for run in runs]
-        for line, source in enumerate(test.sources)
+        line: [sentence_chrf(run.translations[line][2], reference) for run in runs]
+        for line, (source, reference, _) in enumerate(runs[0].translations)
         if source.strip()
     }
     chosen = {"From all over the test set": spread(list(scores), EXAMPLES)}
@@ -35,15 +34,15 @@ def choose_examples(runs: Sequence[Run]) -> dict[str, list[dict[str, Any]]]:
 
 def show_example(runs: Sequence[Run], line: int, scores: Sequence[float]) -> dict[str, Any]:
     """Return a sentence with the translation of each run, compared with its reference."""
-    test = runs[0].translations
-    pairs = [compare(run.translations.hypotheses[line], test.references[line]) for run in runs]
+    source, reference, _ = runs[0].translations[line]
+    pairs = [compare(run.translations[line][2], reference) for run in runs]
     return {
         "line": line + 1,
-        "source": test.sources[line],
+        "source": source,
         "translations": [
             (run.name, score, pair[0]) for run, score, pair in zip(runs, scores, pairs, strict=True)
         ],
-        "reference": pairs[0][1] if len(runs) == 1 else [(test.references[line], False)],
+        "reference": pairs[0][1] if len(runs) == 1 else [(reference, False)],
     }
 
 

@@ -57,7 +57,7 @@ def test_a_revision_and_an_experiment_are_read_from_the_cache(
     """Each has its own parameters, and its cost."""
     run = open_run(name, finished, tmp_path)
     assert (run.name, run.params["train.dropout"]) == (name, dropout)
-    assert run.translations.hypotheses == GOOD
+    assert [hypothesis for *_, hypothesis in run.translations] == GOOD
     assert [run.json(f"costs/{seed}.json")["CPU core-hours"] for seed in "12"] == [1.0, 1.0]
     assert all((run.folder / f"data/trained/{seed}/curves/train/loss.tsv").is_file() for seed in "12")
 
