@@ -4,34 +4,52 @@ Without NAME, list the presets.
 """
 
 import argparse
-import contextlib
+import functools
+import io
+import operator
 import re
-import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
-from ruamel.yaml.comments import CommentedMap
+from ruamel.yaml import YAML, RoundTripRepresenter
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from convs2s.base.files import atomic_path
 from convs2s.config.faults import suggest
-from convs2s.config.load import parse_params, parse_yaml, read_text
+from convs2s.config.load import flatten_values, parse_params, parse_yaml, read_text
 from convs2s.config.params import Params
-from pipelines.overrides import (
-    PLAIN,
-    Overrides,
-    apply_overrides,
-    dump,
-    parse_override,
-    round_trip,
-    write_value,
-)
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 PARAMS = Path("params.yaml")
+Overrides = Mapping[str, Any]
+"""Values by dotted name, such as train.dropout or download.train.sources.0.tsv."""
+
+
+class Representer(RoundTripRepresenter):
+    """Writes null as the presets do; ruamel's own representer writes an empty value."""
+
+
+Representer.add_representer(
+    type(None), lambda self, _: self.represent_scalar("tag:yaml.org,2002:null", "null")
+)
+
+
+def round_trip() -> YAML:
+    """Return a reader and writer of YAML that keeps comments, quotes and the form of lists."""
+    yaml = YAML()
+    yaml.Representer, yaml.width, yaml.preserve_quotes = Representer, 4096, True
+    yaml.indent(sequence=4, offset=2)
+    return yaml
+
+
+def dump(content: CommentedMap) -> str:
+    """Return the text of a YAML file."""
+    stream = io.StringIO()
+    round_trip().dump(content, stream)
+    return stream.getvalue()
 
 
 def list_presets() -> list[str]:
@@ -47,16 +65,12 @@ def read_preset(name: str) -> str:
 
 
 def preset_params(name: str) -> Params:
-    """Return the parameters of a preset; raise ValueError as `render`."""
+    """Return the parameters of a preset."""
     return parse_params(render(name), name)
 
 
-def render(name: str, overrides: Overrides = MappingProxyType({})) -> str:
-    """Return the params.yaml of a preset: base.yaml with the values and comments of the preset's keys.
-
-    Raises a ValueError that names the file and the key if there is no such preset, it has a key that the base
-    lacks or an invalid value; or as `apply_overrides`.
-    """
+def render(name: str) -> str:
+    """Return the params.yaml of a preset: base.yaml with the values and comments of the preset's keys."""
     origin, text = f"experiments/presets/{name}.yaml", read_preset(name)
     parse_yaml(text, origin)
     content: Any = round_trip().load(EXPERIMENTS / "base.yaml")
@@ -75,51 +89,67 @@ def render(name: str, overrides: Overrides = MappingProxyType({})) -> str:
     body = "".join(f"\n{line}\n" if re.match(r"\w", line) else f"{line}\n" for line in lines)
     parse_params(body, f"{origin}, completed from experiments/base.yaml,")
     header = text[: len(text) - len(re.sub(r"\A(#.*\n)*", "", text))]
-    command = preset_command(name, overrides)
-    whole = f"# Preset {name}, written by: {command}. Edit it freely.\n#\n{header}{body}"
-    return apply_overrides(whole, overrides)[0] if overrides else whole
+    return f"# Preset {name}. Edit it freely.\n#\n{header}{body}"
 
 
-def preset_command(name: str, overrides: Overrides) -> str:
-    """Return the shell command that writes params.yaml from a preset with overrides."""
-    words = [f"{key}={write_value(value)}" for key, value in overrides.items()]
-    text = " ".join(word if PLAIN.fullmatch(word) else shlex.quote(word) for word in words)
-    return f"make preset NAME={name}" + (f" SET={shlex.quote(text.replace('$', '$$'))}" if words else "")
+def parse_override(text: str) -> tuple[str, Any]:
+    """Parse NAME=VALUE, the value as in params.yaml."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, such as train.dropout=0.3, found {text!r}")
+    try:
+        return name, parse_yaml(value, text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{error}\n(a list is written without spaces: [1,2])") from error
+
+
+def apply_overrides(text: str, overrides: Overrides) -> tuple[str, Params]:
+    """Return the text of a params.yaml with overrides applied and comments kept, and its parsed values."""
+    content = round_trip().load(text)
+    for name, value in overrides.items():
+        *sections, key = [int(part) if part.isdigit() else part for part in name.split(".")]
+        try:
+            place = functools.reduce(operator.getitem, sections, content)
+            place[key] = CommentedSeq(value) if isinstance(value, list) else value
+        except (LookupError, TypeError) as error:
+            hint = suggest(name, flatten_values(content))
+            raise ValueError(f"params.yaml has no {name}; {hint}") from error
+        if isinstance(value, list):
+            place[key].fa.set_flow_style()  # [1, 2] on one line
+    changed = dump(content) if overrides else text
+    return changed, parse_params(changed, "params.yaml")
 
 
 def is_unedited(path: Path) -> bool:
     """Return whether a params.yaml is that of a preset as it is, or that of the last git commit."""
     content = path.read_bytes()
-    name = re.match(rb"# Preset ([\w-]+), ", content)
+    name = re.match(rb"# Preset ([\w-]+)\. ", content)
     if name and name[1].decode() in list_presets() and content == render(name[1].decode()).encode():
         return True
-    with contextlib.suppress(OSError):  # no git
-        shown = subprocess.run(["git", "show", f"HEAD:./{path}"], capture_output=True, check=False)
-        return shown.returncode == 0 and shown.stdout == content
-    return False
+    shown = subprocess.run(["git", "show", f"HEAD:./{path}"], capture_output=True, check=False)
+    return shown.returncode == 0 and shown.stdout == content
 
 
 def write_preset(name: str, overrides: Overrides, force: bool) -> None:
-    """Write params.yaml; raise ValueError as `render`, or, unless `force`, if edits would be lost."""
-    text = render(name, overrides)
+    """Write params.yaml, unless edits would be lost without `force`."""
+    text = apply_overrides(render(name), overrides)[0]
     if PARAMS.is_file() and not force and not is_unedited(PARAMS):
         raise ValueError(
-            f"{PARAMS} has edits that are not in git, so it was not overwritten. Commit them, or lose them: "
-            f"{preset_command(name, overrides)} FORCE=1"
+            f"{PARAMS} has edits that are not in git, so it was not overwritten. Commit them, or add "
+            "FORCE=1 (for python -m pipelines.preset: --force) to lose them."
         )
     with atomic_path(PARAMS) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
     print(f"Wrote {PARAMS} from preset {name}.")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Write params.yaml, or list the presets; return the exit status: 0, or 1 after an error."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write params.yaml, or list the presets; exit with status 1 after an error."""
     parser = argparse.ArgumentParser("python -m pipelines.preset", description=__doc__)
-    add = parser.add_argument
-    add("name", metavar="NAME", nargs="?", help="preset to write, such as multi30k-en-de")
+    parser.add_argument("name", metavar="NAME", nargs="?", help="such as multi30k-en-de")
     change = "value to use instead of the preset's, such as seeds=[1,2]"
-    add("overrides", metavar="KEY=VALUE", nargs="*", type=parse_override, help=change)
-    add("--force", action="store_true", help="overwrite values that are not in git")
+    parser.add_argument("overrides", metavar="KEY=VALUE", nargs="*", type=parse_override, help=change)
+    parser.add_argument("--force", action="store_true", help="overwrite values that are not in git")
     options = parser.parse_intermixed_args(arguments)  # options may also come before KEY=VALUE
     try:
         if options.name:
@@ -130,10 +160,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(f"{name:20} {title}")
             print("\nmake preset NAME=... writes params.yaml from one of them.")
     except (ValueError, OSError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -15,8 +15,7 @@ from dvc.repo import Repo
 from ruamel.yaml import YAML
 
 from convs2s.config.params import Params
-from pipelines.overrides import Overrides
-from pipelines.preset import render
+from pipelines.preset import Overrides, apply_overrides, render
 
 ROOT = Path(__file__).parent.parent
 WITH_ENSEMBLE = {"seeds": [1, 2], "evaluate.ensembles": ["all"]}
@@ -56,6 +55,7 @@ def run_all(params: Params, data: Path) -> None:
 def bare_repository(folder: Path, overrides: Overrides) -> Path:
     """Set up a folder where DVC can read this pipeline, with the default preset and some overrides."""
     shutil.copy(ROOT / "dvc.yaml", folder)
-    (folder / "params.yaml").write_text(render("tatoeba-en-de", overrides=overrides), encoding="utf-8")
+    text, _ = apply_overrides(render("tatoeba-en-de"), overrides)
+    (folder / "params.yaml").write_text(text, encoding="utf-8")
     Repo.init(str(folder), no_scm=True).close()
     return folder

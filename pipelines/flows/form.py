@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from convs2s.config.params import Params
-from pipelines.overrides import apply_overrides, parse_override
+from pipelines.preset import apply_overrides, parse_override
 
 if TYPE_CHECKING:  # so that a wrong command line is reported before DVC is loaded
     from pipelines.flows.graph import Stage

@@ -12,7 +12,7 @@ from convs2s.config.load import parse_yaml
 from convs2s.score.evaluation import ReferenceSet, ScoredText, evaluate
 from convs2s.score.identity import SetIdentity
 from convs2s.score.pictures import draw_layers
-from pipelines.overrides import apply_overrides
+from pipelines.preset import apply_overrides
 from pipelines.stages import filter as filter_stage
 
 ROOT = Path(__file__).parents[2]
