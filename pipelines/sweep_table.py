@@ -5,7 +5,7 @@ A file in experiments/tables holds the rows of one of the paper's tables, or of 
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -63,13 +63,8 @@ class Row:
     """A row of a sweep."""
 
     changes: dict[str, Any]  # values of params.yaml, by dotted name
-    labels: dict[str, str] = field(default_factory=dict)  # names of row and column in a table, by title
-    paper: dict[str, float | None] = field(default_factory=dict)  # the paper's figures, by title
-
-    @property
-    def label(self) -> str:
-        """The table's labels, or NAME=VALUE."""
-        return ", ".join(self.labels.values() or (f"{key}={value}" for key, value in self.changes.items()))
+    labels: dict[str, str]  # names of row and, in a grid, column, by title
+    paper: dict[str, float | None]  # the paper's figures, by title
 
 
 class Table(Section):
@@ -97,7 +92,7 @@ def list_tables() -> list[str]:
 
 
 def read_table(name: str) -> Table:
-    """Read experiments/tables/NAME.yaml; raise FileNotFoundError, or ValueError if it is not a table."""
+    """Read experiments/tables/NAME.yaml."""
     path = TABLES / f"{name}.yaml"
     if not path.is_file():
         hint = suggest(name, list_tables())
@@ -132,16 +127,14 @@ def read_results(root: Path) -> dict[str, Any]:
     return results | metrics
 
 
-def compare(rows: Mapping[str, Row], results: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    """Return a line per row: its labels or changes, the paper's figures and ours, then all else.
+def compare(rows: Mapping[str, Row], results: Mapping[str, dict[str, Any]]) -> pd.DataFrame:
+    """Return a line per row: its labels, the paper's figures and ours, then all else.
 
     Results are by experiment what `read_results` returns, or the reason of a failure as `failed`.
     """
+    first = [*next(iter(rows.values())).labels, "failed", *FIGURES]
     lines = [
-        {**row.labels, **row.changes, "failed": None, **row.paper, **results[name], "experiment": name}
+        dict.fromkeys(first) | row.labels | row.paper | row.changes | results[name] | {"experiment": name}
         for name, row in rows.items()
     ]
-    settings = [key for row in rows.values() for key in row.labels or row.changes]
-    first = dict.fromkeys([*settings, "failed", *FIGURES])
-    table = pd.DataFrame(lines).dropna(axis="columns", how="all")
-    return table[[*(key for key in first if key in table), *(key for key in table if key not in first)]]
+    return pd.DataFrame(lines).dropna(axis="columns", how="all")

@@ -51,7 +51,7 @@ def sweep(params: SweepParams) -> State[Any]:
             rows[name] = replace(row, changes=changes)
             folder = f"{params.table}-{experiment.name_of(changes)}"
             root = experiment.copy_workspace(ROOT, folder, *params.render(ROOT, row.changes))
-            stages[name] = list(read_graph(root, rows[name].label).values())
+            stages[name] = list(read_graph(root, ", ".join(row.labels.values())).values())
         run = StagesRun(params, [stage for row_stages in stages.values() for stage in row_stages])
         state = run.run()
         results = {name: results_or_fault(run, row_stages) for name, row_stages in stages.items()}
