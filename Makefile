@@ -59,7 +59,7 @@ preset: install
 # Run the pipeline from nothing to a BLEU score, or what has changed since, and write the report
 repro: install
 	@python -m pipelines.repair
-	@python -m pipelines.check --track
+	@python -m pipelines.check
 	dvc repro
 	@python -m pipelines.report
 

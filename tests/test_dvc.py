@@ -15,8 +15,6 @@ from dvc.repo import Repo
 from dvc.stage.run import cmd_run
 from ruamel.yaml import YAML
 
-from convs2s.config.load import load_params
-from pipelines.check import track_inputs
 from pipelines.flows.graph import name_of
 from tests.flows import toy
 from tests.light_dvc import light_dvc
@@ -90,13 +88,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(ROOT / ".dvc/config", folder / ".dvc/config")
     with (folder / ".gitignore").open("a") as stream:
         stream.write("/ran.txt\n")
-    notes = list(track_inputs(load_params(folder / "params.yaml"), folder))
-    assert [note.partition(" from now on")[0] for note in notes] == [
-        "DVC tracks data/own",
-        "DVC tracks data/start",
-    ]
-    assert list(track_inputs(load_params(folder / "params.yaml"), folder)) == []
-    assert {"data/own.dvc", "data/start.dvc"} <= set(toy.run(folder, "git", "ls-files").split())
+    toy.dvc(folder, "add", "data/own", "data/start")
     toy.set_params(folder, {"train.start_from": "data/none"})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("dvc.stage.run.cmd_run", play)
@@ -252,17 +244,6 @@ def test_another_clone_pulls_texts_and_results(clone: Path, tmp_path: Path) -> N
     assert (theirs / "data/own/train.txt").read_text() == "# text\n"
     toy.dvc(theirs, "repro")
     assert ran(theirs) == set()
-
-
-def test_a_folder_outside_the_clone_can_be_imported(clone: Path) -> None:
-    """As the note says; others get it then."""
-    (clone.with_name("news")).mkdir()
-    toy.set_params(clone, {"download.folder": str(clone.with_name("news"))})
-    [note] = track_inputs(load_params(clone / "params.yaml"), clone)
-    command = note.partition(": dvc ")[2].partition(",")[0]
-    toy.dvc(clone, *command.split())
-    toy.set_params(clone, {"download.folder": "data/news"})
-    assert list(track_inputs(load_params(clone / "params.yaml"), clone)) == []
 
 
 def shown(folder: Path) -> dict[str, int]:
