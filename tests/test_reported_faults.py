@@ -14,17 +14,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
 from backports import zstd
 
 from convs2s.base.files import read_lines
 from convs2s.commands.translate_files import open_input, open_output
-from convs2s.exchange.fairseq_files import read_checkpoint
-from convs2s.exchange.fairseq_import import build_model, describe_model
 from convs2s.text.sources.memory import read_memory
 from convs2s.text.sources.pair_files import file_part
-from tests.exchange.test_fairseq_weights import SIZES
-from tests.golden import write_checkpoint
 from tests.package.small_package import write_small_package
 
 ROOT = Path(__file__).parent.parent
@@ -229,33 +224,6 @@ def test_another_memory_is_refused(text: str, message: str, tmp_path: Path) -> N
     (tmp_path / "x.tmx").write_text(text)
     with pytest.raises(ValueError, match=message):
         list(read_memory(tmp_path / "x.tmx", ("en", "de")))
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda tensors: {**tensors, "decoder.convolutions.0._linearized_weight": torch.zeros(3)},
-        lambda tensors: {f"_orig_mod.module.{name}": tensor for name, tensor in tensors.items()},
-        lambda tensors: {
-            name.replace("weight_g", "parametrizations.weight.original0").replace(
-                "weight_v", "parametrizations.weight.original1"
-            ): tensor
-            for name, tensor in tensors.items()
-        },
-        lambda tensors: {**tensors, "decoder.attention.0.version": torch.ones(1)},
-        lambda tensors: {**tensors, "encoder.embed_positions._float_tensor": torch.ones(1)},
-    ],
-    ids=["linearized", "compiled", "parametrized", "version", "positions' buffer"],
-)
-def test_checkpoints_of_trainings_that_were_a_little_different_are_read(
-    change: Callable[[dict[str, torch.Tensor]], dict[str, torch.Tensor]], tmp_path: Path
-) -> None:
-    """Buffers hold no weights, and names that wrappers or newer versions of PyTorch write are known."""
-    path = write_checkpoint(tmp_path / "x.pt", "plain")
-    content = torch.load(path, weights_only=False)
-    torch.save({**content, "model": change(content["model"])}, path)
-    read = read_checkpoint(path)
-    assert build_model(read, describe_model(read, SIZES)).state_dict().keys()
 
 
 @pytest.fixture(scope="module")

@@ -75,28 +75,21 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Import a checkpoint and print a summary of it; errors as `import_fairseq` of convs2s.exchange."""
-    # These imports take seconds; --help must not.
-    from convs2s.exchange.fairseq_import import Segmentation, import_fairseq  # noqa: PLC0415
+    # This import takes seconds; --help must not.
+    from convs2s.exchange.fairseq_import import import_fairseq  # noqa: PLC0415
 
-    if options.bpe_vocabulary and not options.bpe_codes:
-        raise ValueError("--bpe-vocabulary without --bpe-codes would do nothing. Give both or neither.")
-    segmentation = Segmentation("word", None)
-    if options.bpe_codes:
-        segmentation = Segmentation(
-            "subword-nmt", options.bpe_codes, options.bpe_vocabulary, options.bpe_vocabulary_threshold
-        )
-    elif options.sentencepiece_model:
-        segmentation = Segmentation("sentencepiece", options.sentencepiece_model)
     names = "max_length_ratio", "max_length_extra", "max_length_of"
-    limits = {name: value for name in names if (value := getattr(options, name)) is not None}
     summary = import_fairseq(
         options.checkpoint,
         (options.source_dict, options.target_dict),
         options.out,
         (options.source_language, options.target_language),
         read_tokenization(options),
-        segmentation,
-        limits,
+        {name: value for name in names if (value := getattr(options, name)) is not None},
+        bpe_codes=options.bpe_codes,
+        bpe_vocabulary=options.bpe_vocabulary,
+        bpe_vocabulary_threshold=options.bpe_vocabulary_threshold,
+        sentencepiece_model=options.sentencepiece_model,
     )
     print(f"{options.out}: {summary}")
 

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from convs2s.cli import main
 from convs2s.config.model import ModelParams
+from convs2s.exchange.fairseq_architecture import read_architecture
 from convs2s.exchange.fairseq_files import Checkpoint
-from convs2s.exchange.fairseq_import import describe_model
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import load_model
 
@@ -24,7 +24,7 @@ PLAIN: dict[str, Any] = {
     "encoder_embed_dim": 24,
     "decoder_embed_dim": 24,
     "decoder_out_embed_dim": 20,
-    "encoder_layers": "[(32, 3)] * 3",
+    "encoder_layers": "[(32, 3)] * 2 + [(32, 3)]",
     "decoder_layers": "[(32, 3)] * 2",
     "decoder_attention": "True",
     "dropout": 0.1,
@@ -53,10 +53,11 @@ def golden(name: str) -> dict[str, np.ndarray]:
 
 
 def tensors(name: str) -> dict[str, Tensor]:
-    """Return the weights of a golden model, as fairseq names and shapes them."""
+    """Return the weights of a golden model as fairseq names and shapes them, and its buffers."""
     arrays = {key: value for key, value in golden(name).items() if key.startswith("weights/")}
     weights = {key.removeprefix("weights/"): torch.tensor(value) for key, value in arrays.items()}
-    return {**weights, "decoder.version": torch.tensor([2.0])}
+    buffers = ("version", "convolutions.0._linearized_weight", "embed_positions._float_tensor")
+    return {**weights, **{f"decoder.{name}": torch.tensor([2.0]) for name in buffers}}
 
 
 def checkpoint(name: str, **changes: Any) -> Checkpoint:
@@ -100,4 +101,4 @@ def golden_model(name: str) -> Seq2Seq:
 
 def model_params(name: str) -> ModelParams:
     """Return the architecture of a golden model: fairseq's 62 positions, plus padding in our tables."""
-    return describe_model(checkpoint(name), (FAIRSEQ_SIZES["source"], FAIRSEQ_SIZES["target"])).params
+    return read_architecture(checkpoint(name))
