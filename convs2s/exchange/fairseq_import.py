@@ -127,11 +127,12 @@ def build_model(checkpoint: Checkpoint, params: ModelParams, sizes: tuple[int, i
     try:
         weights = convert_weights(checkpoint.tensors, params.max_positions)
         model.load_state_dict(weights, assign=True)
-    except RuntimeError as error:
+    except (RuntimeError, KeyError) as error:
+        reason = " ".join(str(error).split())[:300]  # of perhaps a hundred names
         raise ValueError(
             f"{checkpoint.path} has other tensors than a plain fconv model with its arguments and "
             f"dictionaries of {sizes[0]:,} and {sizes[1]:,} entries (4 special ones included). Expected "
-            f"those that it was trained with, the source's first. {error}"
+            f"those that it was trained with, the source's first. {reason}"
         ) from error
     return model.eval().requires_grad_(False)
 

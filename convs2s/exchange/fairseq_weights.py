@@ -11,6 +11,12 @@ from torch import Tensor
 SPECIALS = 4
 # Buffers of fairseq that hold no weights: versions, products of weight norm, and positions' device.
 IGNORED = re.compile(r".*(\.version|\._linearized_weight|\._float_tensor)")
+WRAPPED = {
+    r"^.*?(?=(encoder|decoder)\.)": "",
+    r"\.parametrizations\.weight\.original0$": ".weight_g",
+    r"\.parametrizations\.weight\.original1$": ".weight_v",
+}
+"""What wrappers (module., _orig_mod.) and PyTorch since 2.0 make of fairseq's names, as patterns."""
 OURS = {
     r"encoder\.embed_tokens": "source_embedding.words",
     r"decoder\.embed_tokens": "target_embedding.words",
@@ -35,6 +41,7 @@ def order_ids(size: int) -> Tensor:
 def convert_weights(tensors: Mapping[str, Tensor], max_positions: int) -> dict[str, Tensor]:
     """Return the weights of our model, weight norm folded in; tensors of other models keep their names."""
     ours: dict[str, Tensor] = {}
+    tensors = {unwrap(name): tensor for name, tensor in tensors.items()}
     for their_name, tensor in tensors.items():
         if IGNORED.fullmatch(their_name) or their_name.endswith(".weight_g"):
             continue
@@ -52,6 +59,13 @@ def convert_weights(tensors: Mapping[str, Tensor], max_positions: int) -> dict[s
             weight = weight[order_ids(len(weight))]
         ours[name] = weight
     return ours
+
+
+def unwrap(name: str) -> str:
+    """Return fairseq's name of a tensor."""
+    for pattern, plain in WRAPPED.items():
+        name = re.sub(pattern, plain, name)
+    return name
 
 
 def rename(name: str) -> str:

@@ -115,3 +115,12 @@ def test_tensors_that_do_not_fit_are_refused() -> None:
         build(read, dict(read.tensors), (376, 376))
     with pytest.raises(ValueError, match=r"(?s)plain.pt .*Unexpected key.*decoder.selfattention.0.bias"):
         build(read, {**read.tensors, "decoder.selfattention.0.bias": torch.zeros(3)})
+
+
+def test_names_of_wrappers_are_taken_off() -> None:
+    """Those of DataParallel and torch.compile, and of PyTorch's weight norm since 2.0."""
+    read = checkpoint("plain")
+    wrapped = {f"_orig_mod.module.{name}": tensor for name, tensor in read.tensors.items()}
+    for end, new in (("weight_g", "original0"), ("weight_v", "original1")):
+        wrapped = {name.replace(end, f"parametrizations.weight.{new}"): wrapped[name] for name in wrapped}
+    check_outputs(build(read, wrapped), "plain")
