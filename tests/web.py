@@ -26,8 +26,6 @@ class Site:
     """Error statuses of the next responses, one per response."""
     redirects: dict[str, str] = field(default_factory=dict)
     """Targets of redirects by path."""
-    lengths: bool = True
-    """Whether responses have a Content-Length."""
     asked: list[str] = field(default_factory=list)
     """Path of each request."""
 
@@ -54,8 +52,7 @@ def serve() -> Iterator[Site]:
                 self.send_error(site.statuses.pop(0) if site.statuses else 404)
                 return
             self.send_response(200)
-            if site.lengths:
-                self.send_header("Content-Length", str(len(content)))
+            self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content[: site.breaks.pop(0)] if site.breaks else content)
 

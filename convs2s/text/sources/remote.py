@@ -12,7 +12,6 @@ import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pooch
@@ -37,12 +36,6 @@ def remote_part(source: UrlSource, languages: tuple[str, str], local: Path, down
         source: the files to fetch, and which of them, or of the files in archives, hold the pairs.
         local: folder whose files are used instead of the network's if name and checksum match.
         downloads: where fetched and unpacked files are kept.
-
-    Raises:
-        ConnectionError: if no mirror has a file with the right checksum.
-        FileNotFoundError: if a name is not that of exactly one file.
-        ValueError: if an archive is damaged or would write outside its folder; also as `file_part`.
-        OSError: if a file cannot be written, for example because the disk is full.
     """
     members = [member for file in source.fetch for member in provide(file, local, downloads).items()]
     names = list_names(source)
@@ -54,21 +47,23 @@ def remote_part(source: UrlSource, languages: tuple[str, str], local: Path, down
 
 def provide(file: RemoteFile, local: Path, downloads: Path) -> dict[str, Path]:
     """Fetch a file if necessary; return its path by name or, for an archive, those of the unpacked files."""
-    name = file_name(file)
+    name = unquote(urlsplit(file.urls[0]).path).rpartition("/")[2]
+    # Files from different places may have the same name.
+    fetched = downloads / f"{hashlib.sha256(file.urls[0].encode()).hexdigest()[:16]}.{name}"
     downloads.mkdir(parents=True, exist_ok=True)
     with (downloads / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # the stages of several splits may need the same file
-        path = find_or_fetch(file, local / name, downloads / stored_name(file))
+        path = find_or_fetch(file, local / name, fetched)
         digest = pooch.file_hash(path)
+        unpacked = downloads / digest
         if file.checksum is None:
             advice = "To have it verified from now on, put that into params.yaml instead of null."
             logger.warning("%s is not verified; its sha256 is %s. %s", name, digest, advice)
-        if not is_archive(name):
+        if not name.endswith(ARCHIVES):
             return {name: path}
-        if not (downloads / digest).is_dir():
-            unpack(path, downloads / digest)
-    paths = [path for path in sorted((downloads / digest).rglob("*")) if path.is_file()]
-    return {path.relative_to(downloads / digest).as_posix(): path for path in paths}
+        if not unpacked.is_dir():
+            unpack(path, unpacked)
+    return {path.relative_to(unpacked).as_posix(): path for path in unpacked.rglob("*") if path.is_file()}
 
 
 def find_or_fetch(file: RemoteFile, own: Path, fetched: Path) -> Path:
@@ -93,7 +88,6 @@ def find_or_fetch(file: RemoteFile, own: Path, fetched: Path) -> Path:
                     chunk_size=1 << 18,  # bytes
                     timeout=60.0,  # seconds without a byte
                     headers={"User-Agent": "convs2s", "Accept-Encoding": "identity"},
-                    hooks={} if file.checksum else {"response": require_length},
                 )
                 return Path(mirror.fetch(fetched.name, downloader=downloader))
         except (ValueError, requests.RequestException) as error:
@@ -104,30 +98,6 @@ def find_or_fetch(file: RemoteFile, own: Path, fetched: Path) -> Path:
     text = "\n  ".join([f"{own.name} could not be fetched:", *reasons])
     advice = "Check the network, and the urls and the checksum in params.yaml, then run this again."
     raise ConnectionError(f"{text}\n{advice} {own} may hold it instead.")
-
-
-def require_length(response: requests.Response, **_: Any) -> None:
-    """Raise ValueError if the server does not say where its file ends."""
-    if response.status_code == 200 and not {"Content-Length", "Transfer-Encoding"} & {*response.headers}:
-        raise ValueError(
-            "the server does not say how long the file is, so a truncated download would go unnoticed. "
-            "Expected its checksum in params.yaml; or fetch it yourself and put it into download.folder"
-        )
-
-
-def file_name(file: RemoteFile) -> str:
-    """Return the last component of the first URL's path; it decides how the file is read."""
-    return unquote(urlsplit(file.urls[0]).path).rpartition("/")[2]
-
-
-def stored_name(file: RemoteFile) -> str:
-    """Return what a download is kept under; files from different places may have the same name."""
-    return f"{hashlib.sha256(file.urls[0].encode()).hexdigest()[:16]}.{file_name(file)}"
-
-
-def is_archive(name: str) -> bool:
-    """Return whether a file of this name is an archive; compressed text is not."""
-    return name.endswith(ARCHIVES)
 
 
 def redact(text: str) -> str:
@@ -157,7 +127,7 @@ def unpack(archive: Path, folder: Path) -> None:
 
 
 def locate(name: str, members: Sequence[tuple[str, Path]]) -> Path:
-    """Return the only file with this name; the error lists similar ones."""
+    """Return the only file with this name; the error lists similar names."""
     paths = [path for member, path in members if member == name]
     if len(paths) != 1:
         names = [member for member, _ in members]

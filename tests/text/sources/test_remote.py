@@ -4,10 +4,7 @@ import errno
 import fcntl
 import gzip
 import hashlib
-import os
 import re
-import tarfile
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
@@ -17,7 +14,7 @@ import pytest
 
 from convs2s.config.download import RemoteFile, UrlSource
 from convs2s.text.sources.pair_files import Part
-from convs2s.text.sources.remote import RETRIES, file_name, is_archive, provide, remote_part, unpack
+from convs2s.text.sources.remote import RETRIES, provide, remote_part, unpack
 from tests.web import TAR_MODES, Site, make_archive
 
 CONTENT = b"0123456789" * 500
@@ -35,9 +32,8 @@ def get(site: Site, folder: Path, *names: str, checksum: str | None = SHA256) ->
 
 
 def downloads(folder: Path) -> list[str]:
-    """Return the names of the files that are kept, without the hash of their URL."""
-    names = [path.name.partition(".")[2] for path in (folder / "downloads").iterdir()]
-    return [name for name in names if name]
+    """Return the names of the files that are kept."""
+    return [path.name for path in (folder / "downloads").iterdir() if path.name != "lock"]
 
 
 @pytest.mark.parametrize("checksum", [SHA256, MD5])
@@ -68,26 +64,16 @@ def test_no_mirror_gives_each_reason_and_leaves_nothing(site: Site, tmp_path: Pa
 
 
 @pytest.mark.parametrize("checksum", [SHA256, None])
-@pytest.mark.parametrize(("breaks", "statuses"), [((2000, 0), ()), ((), (503, 429))])
 def test_a_broken_or_refused_transfer_is_repeated_a_few_times(
-    site: Site, tmp_path: Path, breaks: tuple[int, ...], statuses: tuple[int, ...], checksum: str | None
+    site: Site, tmp_path: Path, checksum: str | None
 ) -> None:
     """Half a file must not pass for the whole, checksum or not; a busy server may recover."""
     site.files["a.txt"], site.breaks = CONTENT, [400] * 4
     with pytest.raises(ConnectionError, match=r"IncompleteRead\(400 bytes read, 4600 more expected\)"):
         get(site, tmp_path, "a.txt", checksum=checksum)
     assert not downloads(tmp_path)
-    site.breaks, site.statuses = [*breaks], [*statuses]
+    site.breaks, site.statuses = [2000], [503, 429]
     assert get(site, tmp_path, "a.txt", checksum=checksum) == CONTENT
-
-
-def test_a_file_of_unknown_length_needs_a_checksum(site: Site, tmp_path: Path) -> None:
-    """Without both, the first half would pass for the whole file."""
-    site.files["a.txt"], site.lengths = CONTENT, False
-    with pytest.raises(ConnectionError, match=r"does not say how long the file is.*Expected its checksum"):
-        get(site, tmp_path, "a.txt", checksum=None)
-    site.breaks = [2000]
-    assert get(site, tmp_path, "a.txt") == CONTENT
 
 
 def test_a_file_that_is_there_is_used_if_it_is_right(
@@ -140,15 +126,15 @@ def test_two_stages_fetch_a_file_once(site: Site, tmp_path: Path) -> None:
     assert len(site.asked) == 1
 
 
-def fill(*_: Any, **__: Any) -> None:
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def test_a_full_disk_stops_at_once(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_stops_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other mirrors cannot help, and the archive is not to blame; the error names the file."""
+
+    def fill(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
     monkeypatch.setattr(pooch.HTTPDownloader, "__call__", fill)
     with pytest.raises(OSError, match=r"No space left on device.*\.a\.txt"):
-        get(site, tmp_path, "a.txt", "b/a.txt")
+        get(Site(), tmp_path, "a.txt", "b/a.txt")
     assert not downloads(tmp_path)
     (tmp_path / "a.tar").write_bytes(make_archive("a.tar", {"text": b"x"}))
     monkeypatch.setattr("shutil.unpack_archive", fill)
@@ -157,37 +143,22 @@ def test_a_full_disk_stops_at_once(site: Site, tmp_path: Path, monkeypatch: pyte
 
 
 def test_no_message_has_a_password_or_token(
-    site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Users share logs and errors; requests quotes whole URLs, also those of redirects."""
-    monkeypatch.setattr(pooch.get_logger(), "handlers", [caplog.handler])
-    secret = "hunter2"
-    site.redirects["b.txt"] = f"ftp://me:{secret}@host/b?token={secret}"
-    urls = [site.url(f"{name}?token={secret}") for name in ("a.txt", "b.txt", "a b.txt")]
-    for url in [*urls, f"http://127.0.0.1:1/a.txt?token={secret}", f"http://host:port/a?token={secret}"]:
+    site.redirects["b.txt"] = "ftp://me:hunter2@host/b?token=hunter2"
+    for url in (site.url("a.txt?token=hunter2"), site.url("b.txt"), "http://host:port/a?token=hunter2"):
         with pytest.raises(ConnectionError) as failed:
             provide(RemoteFile(urls=[url], checksum=None), tmp_path, tmp_path)
-        assert secret not in str(failed.value)
-        assert failed.value.__cause__ is None
-    assert secret not in caplog.text
+        assert "hunter2" not in str(failed.value) + caplog.text
     assert f"{site.url('a.txt')}?..." in caplog.text
-
-
-def test_file_name_is_the_last_component_of_the_path() -> None:
-    """The name decides how the file is read; an escaped slash must not smuggle in a folder."""
-    for url, name in {
-        "https://host/a/train%20a.en.gz?download=1": "train a.en.gz",
-        "https://host/x%2F..%2Fpasswd": "passwd",
-    }.items():
-        assert file_name(RemoteFile(urls=[url], checksum=None)) == name
 
 
 def open_corpus(site: Site, folder: Path, files: dict[str, bytes], **pairs: Any) -> Part:
     """Open a corpus in these files of the server."""
     site.files |= files
     fetch = [
-        {"urls": [site.url(name)], "checksum": hashlib.sha256(content).hexdigest()}
-        for name, content in files.items()
+        {"urls": [site.url(name)], "checksum": hashlib.sha256(files[name]).hexdigest()} for name in files
     ]
     source = UrlSource.model_validate({"kind": "url", "fetch": fetch, **pairs})
     return remote_part(source, ("en", "de"), folder, folder.parent / "downloads")
@@ -215,9 +186,6 @@ def test_a_corpus_in_an_archive_is_read(site: Site, tmp_path: Path, suffix: str)
         archive = make_archive(suffix, {"deep/er/a.tsv": content, "README": b""})
         part = open_corpus(site, tmp_path, {f"a{suffix}": archive}, tsv="deep/er/a.tsv", columns=[0, 1])
         assert ["\t".join(pair) + "\n" for pair in part.pairs] == [content.decode()]
-    # train.en.gz is read directly; train.tar.gz is unpacked.
-    assert is_archive(f"a{suffix}")
-    assert not any(map(is_archive, ["a", "a.gz", "a.bz2", "a.xz", "a.zst", "a.txt"]))
 
 
 def test_a_name_in_no_or_two_archives_is_an_error(site: Site, tmp_path: Path) -> None:
@@ -232,46 +200,22 @@ def test_a_name_in_no_or_two_archives_is_an_error(site: Site, tmp_path: Path) ->
             open_corpus(site, tmp_path, files, tsv=name, columns=[0, 1])
 
 
-def encrypt(content: bytes) -> bytes:
-    """Set the encryption flag in the table of contents of a zip."""
-    flag = content.index(b"PK\x01\x02") + 8
-    return content[:flag] + bytes([content[flag] | 1]) + content[flag + 1 :]
-
-
-@pytest.mark.parametrize(
-    ("suffix", "damage"), [*((suffix, lambda whole: whole[:3000]) for suffix in SUFFIXES), (".zip", encrypt)]
-)
-def test_a_damaged_archive_is_an_error_and_leaves_nothing(
-    tmp_path: Path, suffix: str, damage: Callable[[bytes], bytes]
-) -> None:
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_damaged_archive_is_an_error_and_leaves_nothing(tmp_path: Path, suffix: str) -> None:
     """A partly unpacked corpus must not pass for a complete one; each compression fails in its own way."""
     members = {"a": b"".join(b"sentence %d\n" % (i * i * 7919) for i in range(2000))}
     path = tmp_path / f"a{suffix}"
-    path.write_bytes(damage(make_archive(path.name, members)))
+    path.write_bytes(make_archive(path.name, members)[:3000])
     with pytest.raises(ValueError, match=rf"a{suffix} is damaged or unsafe"):
         unpack(path, tmp_path / "out")
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
-@pytest.mark.parametrize("name", ["../evil", "folder/../../evil"])
-@pytest.mark.parametrize("suffix", [".tar", ".zip"])
-def test_no_member_lands_outside_the_folder(tmp_path: Path, suffix: str, name: str) -> None:
+def test_no_member_lands_outside_the_folder(tmp_path: Path) -> None:
     """Otherwise an archive could overwrite any file of the user; tar refuses, zip leaves the member out."""
-    archive = tmp_path / "a" / f"a{suffix}"
-    archive.parent.mkdir()
-    archive.write_bytes(make_archive(archive.name, {"good": b"x", name: b"x"}))
-    if suffix == ".tar":
-        with pytest.raises(ValueError, match="is damaged or unsafe"):
-            unpack(archive, tmp_path / "a" / "out")
-    else:
-        unpack(archive, tmp_path / "a" / "out")
-    assert not [path for path in tmp_path.rglob("*") if path.name == "evil"]
-
-
-def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
-    """Later members could be written through it."""
-    (tmp_path / "link").symlink_to("../..")
-    with tarfile.open(tmp_path / "a.tar", "w") as tar:
-        tar.add(tmp_path / "link", "bad")
-    with pytest.raises(ValueError, match=r"is damaged or unsafe.*\bbad\b"):
-        unpack(tmp_path / "a.tar", tmp_path / "out")
+    for name in ("a.tar", "a.zip"):
+        (tmp_path / name).write_bytes(make_archive(name, {"good": b"x", "../evil": b"x"}))
+    with pytest.raises(ValueError, match="is damaged or unsafe"):
+        unpack(tmp_path / "a.tar", tmp_path / "in" / "out")
+    unpack(tmp_path / "a.zip", tmp_path / "in" / "out")
+    assert not list(tmp_path.rglob("evil"))
