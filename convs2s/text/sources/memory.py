@@ -12,7 +12,7 @@ from convs2s.base.files import open_text
 XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 UNITS = "{*}tu", "{*}trans-unit", "{*}segment"
 # Inline elements whose content is formatting of the original document; that of others, such as <g>, is text.
-CODES = {"bpt", "ept", "ph", "it", "ut", "x", "bx", "ex", "sc", "ec", "cp"}
+CODES = [f"{{*}}{name}" for name in ("bpt", "ept", "ph", "it", "ut", "x", "bx", "ex", "sc", "ec", "cp")]
 
 
 def read_memory(path: Path, languages: tuple[str, str]) -> Iterator[tuple[str, str]]:
@@ -22,10 +22,6 @@ def read_memory(path: Path, languages: tuple[str, str]) -> Iterator[tuple[str, s
 
     Args:
         languages: codes of source and target; en also finds en-US.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if it is not well-formed XML, or has no segment in both languages.
     """
     seen, pairs = set[str](), 0
     with open_text(path) as stream:
@@ -53,36 +49,14 @@ def read_memory(path: Path, languages: tuple[str, str]) -> Iterator[tuple[str, s
 
 
 def list_texts(unit: Any) -> Iterator[tuple[str, str]]:
-    """Yield the language and the text of each side of a unit."""
-    for variant in unit.iterchildren("{*}tuv"):
-        language, segment = variant.get(XML_LANGUAGE) or variant.get("lang"), variant.find("{*}seg")
+    """Yield the language, without region or script, and the text of each side of a unit, on one line."""
+    variants = unit.iterchildren("{*}tuv")
+    sides = [(node.get(XML_LANGUAGE) or node.get("lang"), node.find("{*}seg")) for node in variants]
+    for side, old, new in ("source", "source-language", "srcLang"), ("target", "target-language", "trgLang"):
+        nearest = unit.xpath(f"string((ancestor::*/@{old} | ancestor::*/@{new})[last()])")
+        sides.append((nearest, unit.find(f"{{*}}{side}")))
+    for language, segment in sides:
         if language and segment is not None:
-            yield primary(language), plain_text(segment)
-    for side, names in (
-        ("source", ("source-language", "srcLang")),
-        ("target", ("target-language", "trgLang")),
-    ):
-        segment = unit.find(f"{{*}}{side}")
-        for ancestor in unit.iterancestors("{*}file", "{*}xliff") if segment is not None else ():
-            if language := ancestor.get(names[0]) or ancestor.get(names[1]):
-                yield primary(language), plain_text(segment)
-                break
-
-
-def primary(language: str) -> str:
-    """Return a language's code without region or script."""
-    return re.split("[-_]", language.lower())[0]
-
-
-def plain_text(segment: Any) -> str:
-    """Return a segment's text on one line."""
-    return re.sub(r"\s*[\r\n]+\s*", " ", "".join(pieces(segment))).strip()
-
-
-def pieces(element: Any) -> Iterator[str]:
-    """Yield the text within an element; comments and entities have a tag that is no string."""
-    yield element.text or ""
-    for child in element:
-        if isinstance(child.tag, str) and etree.QName(child).localname not in CODES:
-            yield from pieces(child)
-        yield child.tail or ""
+            etree.strip_elements(segment, *CODES, etree.Comment, etree.PI, etree.Entity, with_tail=False)
+            text = etree.tostring(segment, method="text", encoding="unicode", with_tail=False)
+            yield re.split("[-_]", language.lower())[0], re.sub(r"\s*[\r\n]+\s*", " ", text).strip()

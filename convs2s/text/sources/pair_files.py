@@ -21,7 +21,6 @@ BYTE_ORDER_MARK = "\ufeff"
 GLANCE, FEW = 1000, 10  # rows of a TSV that are looked at, and that tell nothing about the others
 NUMBER = re.compile(r"[-+]?[\d.,]+(?:[eE][-+]?\d+)?").fullmatch
 QUOTED = re.compile(r"\".*\"|'.*'").fullmatch
-ESCAPE = re.compile(r"\\[nrt]").search
 HEADINGS = {"source", "src", "target", "tgt", "text", "sentence", "translation", "input", "output", "lang"}
 
 logger = logging.getLogger(__name__)
@@ -47,40 +46,29 @@ def list_names(files: PairFiles) -> list[str]:
 
 
 def file_part(paths: Sequence[Path], columns: tuple[int, int] | None, languages: tuple[str, str]) -> Part:
-    """Open a corpus of files.
+    """Open a corpus of files, whose names say how they are read.
 
     Args:
         paths: the source file and the target file, or one TSV or translation memory.
         columns: of source and target in the TSV, counted from 0; None without a TSV.
-
-    Raises:
-        FileNotFoundError: if a file is missing.
-        ValueError: while reading, if a file is not UTF-8 or damaged, the sides differ in their numbers of
-            lines, in segments or in tags, or the TSV or memory cannot be meant.
     """
     provenance = {"kind": "files", "files": used_files(paths)}
     if columns is not None:
         pairs = read_tsv(paths[0], columns, languages)
     elif len(paths) == 1:
-        pairs = ((clean(source), clean(target)) for source, target in read_memory(paths[0], languages))
+        pairs = read_memory(paths[0], languages)
+    elif any(SEGMENTED_FILE.fullmatch(path.name) for path in paths):
+        pairs = read_segment_pairs(*paths)
+    elif any(path.name.startswith("train.tags.") for path in paths):
+        pairs = read_tagged_pairs(*paths)
     else:
-        pairs = read_two_files(*paths)
-    return Part(" and ".join(path.name for path in paths), pairs, provenance)
-
-
-def read_two_files(source: Path, target: Path) -> Iterator[tuple[str, str]]:
-    """Yield line i of the source with line i of the target, or segment i, or line i without tags."""
-    if any(SEGMENTED_FILE.fullmatch(path.name) for path in (source, target)):
-        pairs = read_segment_pairs(source, target)
-    elif any(path.name.startswith("train.tags.") for path in (source, target)):
-        pairs = read_tagged_pairs(source, target)
-    else:
-        pairs = read_pairs(source, target)
-    return ((clean(source_line), clean(target_line)) for source_line, target_line in pairs)
+        pairs = read_pairs(*paths)
+    cleaned = ((clean(source), clean(target)) for source, target in pairs)
+    return Part(" and ".join(path.name for path in paths), cleaned, provenance)
 
 
 def read_tsv(path: Path, columns: tuple[int, int], languages: tuple[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield two columns of a tab-separated file; quotes have no special meaning. Errors as `check_table`."""
+    """Yield two columns of a tab-separated file; quotes have no special meaning."""
     needed = max(columns) + 1
     check_table(path, columns, languages)
     for number, line in enumerate(read_lines(path), start=1):
@@ -91,11 +79,11 @@ def read_tsv(path: Path, columns: tuple[int, int], languages: tuple[str, str]) -
                 f"{columns[0]} and {columns[1]}, counted from 0; found {len(cells)}. Correct the line, or "
                 "`columns` in params.yaml."
             )
-        yield clean(cells[columns[0]]), clean(cells[columns[1]])
+        yield cells[columns[0]], cells[columns[1]]
 
 
 def check_table(path: Path, columns: tuple[int, int], languages: tuple[str, str]) -> None:
-    """Warn of what a person would see in the first rows; raise ValueError if columns cannot be meant."""
+    """Warn of a header or quotes in the first rows; raise ValueError if columns cannot be meant."""
     rows = [line.split("\t") for line in itertools.islice(read_lines(path), GLANCE)]
     if not rows or any(len(row) <= max(columns) for row in rows):
         return  # whose line is named when it is read
@@ -110,18 +98,10 @@ def check_table(path: Path, columns: tuple[int, int], languages: tuple[str, str]
             f"and their translations; row 1 is {rows[0]}. Correct `columns` in params.yaml, counted from 0."
         )
     first = [set(re.findall(r"[^\W\d_]+", cells[0].lower())) for cells in (source, target)]
-    is_heading = all(words and words <= HEADINGS | {*languages} for words in first)
-    is_quoted = len(rows) >= FEW and all(map(QUOTED, source + target))
-    uneven = next((i for i, row in enumerate(rows, start=1) if len(row) != len(rows[0])), 0)
-    escaped = next((i for i, row in enumerate(rows, start=1) if ESCAPE("\t".join(row))), 0)
-    for line, fault in (
-        (int(is_heading), "looks like a header: taken as a pair"),
-        (int(is_quoted), "and the following have quotes around each field: kept as text; remove them"),
-        (uneven, "has more or fewer columns than line 1: read as it is"),
-        (escaped, r"has escapes such as \n or \t: kept as text"),
-    ):
-        if line:
-            logger.warning("%s, line %d %s", path, line, fault)
+    if all(words and words <= HEADINGS | {*languages} for words in first):
+        logger.warning("%s, line 1 looks like a header: taken as a pair", path)
+    if len(rows) >= FEW and all(map(QUOTED, source + target)):
+        logger.warning("%s has quotes around each field: kept as text; remove them", path)
 
 
 def clean(line: str) -> str:

@@ -11,12 +11,7 @@ from convs2s.text.sources.pair_files import Part, file_part
 
 
 def sacrebleu_part(name: str, languages: tuple[str, str], downloads: Path) -> Part:
-    """Fetch a test set, whose MD5 sacreBLEU checks, into `downloads` and open it.
-
-    Raises:
-        ValueError: if sacreBLEU does not have the set, or not in these languages.
-        ConnectionError: if it cannot be fetched.
-    """
+    """Fetch a test set, whose MD5 sacreBLEU checks, into `downloads` and open it."""
     pair = "-".join(languages)
     if pair not in (DATASETS[name].langpairs if name in DATASETS else ()):
         raise ValueError(

@@ -26,11 +26,6 @@ def write_split(
     Args:
         references: files with further references, one line per pair.
         sample: pairs to keep, drawn at random; None keeps all.
-
-    Raises:
-        FileNotFoundError: if a reference file is missing.
-        ValueError: if a part has no pairs, there are fewer pairs than `sample`, or a reference file does not
-            have one line per pair; also any error from reading the pairs.
     """
     with atomic_path(folder) as temporary:
         with PairWriter(temporary) as writer:

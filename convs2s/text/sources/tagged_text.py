@@ -27,7 +27,7 @@ TAGGED = re.compile(
 
 
 def read_segment_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
-    """Yield the texts of the segments, in order; a ValueError if files differ in documents or segments."""
+    """Yield the texts of the segments, in order; the files must have the same documents and segments."""
     segments = zip_longest(read_segments(source), read_segments(target), fillvalue=("its end", ""))
     for (source_place, source_text), (target_place, target_text) in segments:
         if source_place != target_place:
@@ -39,11 +39,7 @@ def read_segment_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
 
 
 def read_segments(path: Path) -> list[tuple[str, str]]:
-    """Return the place and text of each segment, on one line and with character references resolved.
-
-    Raises:
-        ValueError: if there are no segments, or one has no end or no number.
-    """
+    """Return the place and text of each segment, on one line and with character references resolved."""
     text = "\n".join(read_lines(path))
     document, segments = "", []
     for mark in MARK.finditer(text):
@@ -77,11 +73,7 @@ def one_line(text: str) -> str:
 
 
 def read_tagged_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
-    """Yield the sentence pairs, titles and descriptions of talks; tags not listed above count as text.
-
-    Raises:
-        ValueError: if line i of the two files has different tags, or as `read_pairs`.
-    """
+    """Yield the sentence pairs, titles and descriptions of talks; tags not listed above count as text."""
     for number, pair in enumerate(read_pairs(source, target), start=1):
         (source_tag, source_text), (target_tag, target_text) = map(untag, pair)
         if source_tag != target_tag:
