@@ -149,8 +149,8 @@ def test_languages_come_from_an_option_the_checkpoint_or_a_file_name(tmp_path: P
     [
         ("", "x.pt does not name its source language. Give --source-language"),
         ("--source-language en --no-escape", "would do nothing without --tokenizer moses"),
-        ("--source-language en --bpe-codes text --bpe-vocabulary word", "word, line 1: "),
-        ("--source-language en --bpe-codes word", "word, line 1: "),
+        ("--source-language en --bpe-codes text --bpe-vocabulary word", "word: expected lines of a piece"),
+        ("--source-language en --bpe-codes word", "word: Error: invalid line 1"),
         ("--source-language en --sentencepiece-model word", "word is not a SentencePiece model"),
         ("--out .", ". already exists; expected a new folder"),
     ],

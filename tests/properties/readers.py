@@ -30,7 +30,6 @@ from convs2s.text.sources.tagged_text import read_segments, read_tagged_pairs
 from convs2s.text.vocabulary.codec import read_kind
 from convs2s.text.vocabulary.segmentation import Bpe, read_model
 from convs2s.text.vocabulary.subword_nmt import read_codes
-from convs2s.text.words.truecasing import read_truecaser
 from tests.package.small_package import write_small_package
 from tests.presets import rendered
 from tests.web import make_archive
@@ -129,7 +128,6 @@ READERS = [
     Reader("corpus.zip", unpacked, archive),
     Reader("source.tsv", read_vocabulary, bytes_of("Haus\t3\nist\t2\n\u2581\t0\n".encode())),
     Reader("dictionary.tsv", read_dictionary, bytes_of(DICTIONARY)),
-    Reader("truecaser.tsv", read_truecaser, bytes_of(b"aus\t3\nHaus\t2\n")),
     Reader("bpe.codes", read_codes, bytes_of(b"#version: 0.2\nH a\nHa us</w>\n")),
     Reader("segmentation.json", read_kind, bytes_of(b'{"kind": "bpe", "joint": true}\n')),
     Reader("source.model", partial(read_model, kind=Bpe), package_file("source.model")),

@@ -42,9 +42,6 @@ def align(corpus: Corpus, iterations: int, folder: Path) -> Iterator[Links]:
         iterations: passes over the corpus; as in fast_align, the last one only links.
         folder: where a temporary folder is created: 4 bytes for each distinct pair of words and direction,
             and 24 for each word of the text.
-
-    Raises:
-        OSError: if there is not enough disk space.
     """
     pairs = len(corpus.source)
     if not len(corpus.source.ids):

@@ -64,9 +64,6 @@ def number_words(source: Path, target: Path, folder: Path) -> tuple[Corpus, list
 
     Returns:
         The corpus, and each side's words in the order of their numbers: by first occurrence.
-
-    Raises:
-        ValueError, FileNotFoundError: as `read_pairs`.
     """
     numbers = [defaultdict[str, int](itertools.count().__next__) for _ in SIDES]
 

@@ -148,10 +148,8 @@ class PairFilter:
 
     def lengths_table(self) -> pd.DataFrame:
         """Return a row for each bin: its lower bound in words, then the sentences read and kept, per side."""
-        bins, names = (
-            range(LAST_BIN // BIN_WORDS + 1),
-            ("source_read", "target_read", "source_kept", "target_kept"),
-        )
+        bins = range(LAST_BIN // BIN_WORDS + 1)
+        names = "source_read", "target_read", "source_kept", "target_kept"
         counts = {name: [self._lengths[name][number] for number in bins] for name in names}
         return pd.DataFrame({"words": [number * BIN_WORDS for number in bins]} | counts)
 

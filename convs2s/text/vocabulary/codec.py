@@ -40,12 +40,7 @@ class Codec:
 
     @classmethod
     def load(cls, folder: Path, side: str) -> Self:
-        """Read the codec of a side, "source" or "target", of our own or an imported segmentation.
-
-        Raises:
-            FileNotFoundError: if a file is missing.
-            ValueError: if a file is damaged, or subword-nmt is needed but not installed.
-        """
+        """Read the codec of a side, "source" or "target", of our own or an imported segmentation."""
         vocabulary = read_vocabulary(folder / f"{side}.tsv")
         kind = read_kind(folder / "segmentation.json")
         if kind == "word":

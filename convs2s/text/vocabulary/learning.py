@@ -67,9 +67,6 @@ def write_codecs(
     Args:
         folder: must exist.
         sizes: vocabulary entries of each side; equal if joint.
-
-    Raises:
-        ValueError: if the text does not allow vocabularies of these sizes.
     """
     both = learn(kind, counts[0] + counts[1], sizes[0], "vocabulary.source_size") if joint else None
     record = {"kind": kind, "joint": joint, "source_size": sizes[0], "target_size": sizes[1]}
@@ -120,9 +117,6 @@ def learn(kind: str, counts: Mapping[str, int], size: int, name: str) -> bytes:
         kind: "bpe" or "sentencepiece".
         size: pieces, not counting the unknown one.
         name: of the parameter that holds `size`, for messages.
-
-    Raises:
-        ValueError: if the words yield fewer pieces, or their characters need more.
     """
     words = Counter[str]()
     for word, count in counts.items():

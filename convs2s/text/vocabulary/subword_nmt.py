@@ -1,7 +1,7 @@
 """Segmentation of imported models by the package subword-nmt (Sennrich et al., 2016)."""
 
+import contextlib
 import io
-import re
 from pathlib import Path
 from typing import Any
 
@@ -35,45 +35,34 @@ def read_codes(path: Path, allowed: Path | None = None) -> Any:
         path: of the codes.
         allowed: a file, which may be missing, of the only pieces to use, one per line; others are split
             further.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if a line has another form, or the package subword-nmt is not installed.
     """
-    lines = "\n".join(read_lines(path)).rstrip("\n").split("\n")
-    first = 1 if re.fullmatch(r"#version: \d{1,3}\.\d{1,3}", lines[0]) else 0
-    for number, line in enumerate(lines[first:] or [""], start=first + 1):
-        # subword-nmt itself would end the program at such a line.
-        if len(line.strip(" ").split(" ")) != 2 or line.startswith("#version:"):
-            raise ValueError(
-                f"{path}, line {number}: expected two symbols separated by one space, as subword-nmt "
-                f"learn-bpe writes them, found {line!r}. Is this the file of codes, not a dictionary?"
-            )
     try:
         from subword_nmt.apply_bpe import BPE  # type: ignore[import-untyped]  # noqa: PLC0415  an extra
     except ModuleNotFoundError as error:
         advice = "which is not installed. Run: pip install 'convs2s[subword-nmt]'"
         raise ValueError(f"BPE codes need the package subword-nmt, {advice}") from error
+    codes = io.StringIO("\n".join(read_lines(path)) + "\n")
     pieces = set(read_lines(allowed)) if allowed is not None and allowed.is_file() else None
-    return BPE(io.StringIO("\n".join(lines) + "\n"), separator=CONTINUED, vocab=pieces)
+    try:
+        with contextlib.redirect_stderr(io.StringIO()) as printed:
+            return BPE(codes, separator=CONTINUED, vocab=pieces)
+    except (ValueError, SystemExit) as error:  # at a wrong line, the package prints it and ends the program
+        raise ValueError(
+            f"{path}: {printed.getvalue() or error} Expected codes as subword-nmt learn-bpe writes them, two "
+            "symbols separated by one space in each line: is this a dictionary?"
+        ) from error
 
 
 def read_pieces(path: Path, threshold: int) -> list[str]:
-    """Read the pieces with a count of at least `threshold` from a file written by subword-nmt get-vocab.
-
-    Raises:
-        ValueError: if a line is not a piece, a space and its count, or no piece has that count.
-    """
-    pieces = []
-    for number, line in enumerate(read_lines(path), start=1):
-        piece, _, count = line.strip(" ").partition(" ")
-        if not (piece and count.isdecimal()):
-            raise ValueError(
-                f"{path}, line {number}: expected a piece, a space and its count, as subword-nmt get-vocab "
-                f"writes them, found {line!r}."
-            )
-        if int(count) >= threshold:
-            pieces.append(piece)
+    """Read the pieces with a count of at least `threshold` from a file written by subword-nmt get-vocab."""
+    try:
+        rows = [line.strip(" ").split(" ") for line in read_lines(path)]
+        pieces = [piece for piece, count in rows if int(count) >= threshold]
+    except ValueError as error:
+        raise ValueError(
+            f"{path}: expected lines of a piece, a space and its count, as subword-nmt get-vocab writes them "
+            f"({error})."
+        ) from error
     if not pieces:
         raise ValueError(f"{path}: expected pieces with a count of {threshold:,} or more, found none.")
     return pieces

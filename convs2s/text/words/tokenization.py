@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.config.tokenize import TokenizeParams
+from convs2s.ids.vocabulary import read_counts
 from convs2s.text.words.orthography import comma_below, lower, typographic, without_diacritics
-from convs2s.text.words.truecasing import Truecaser, detruecase, read_truecaser
+from convs2s.text.words.truecasing import Truecaser, detruecase
 
 NUMBER = re.compile(r"[0-9]+")
 LINE_END = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
@@ -152,8 +153,6 @@ def load_tokenizer(language: str, params: TokenizeParams, truecaser: Path) -> To
 
     Args:
         truecaser: the file that the stage truecase wrote for this side, read if `params.truecase`.
-
-    Raises:
-        FileNotFoundError, ValueError: as `read_truecaser`.
     """
-    return Tokenizer(language, params, read_truecaser(truecaser, language) if params.truecase else None)
+    counts = read_counts(truecaser, "truecase") if params.truecase else {}
+    return Tokenizer(language, params, Truecaser(counts, language))

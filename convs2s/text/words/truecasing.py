@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from convs2s.base.files import SIDES, atomic_path
-from convs2s.ids.vocabulary import most_frequent, read_counts
+from convs2s.ids.vocabulary import most_frequent
 from convs2s.text.words.orthography import capitalize, lower
 
 TRUECASER, TARGET_TRUECASER = "truecaser.tsv", "truecaser.target.tsv"
@@ -69,11 +69,6 @@ def with_starts(words: Iterable[str]) -> Iterator[tuple[str, bool]]:
     for word in words:
         yield word, first
         first = word in SENTENCE_ENDS or (first and word in PASSED_OVER)
-
-
-def read_truecaser(path: Path, language: str = "") -> Truecaser:
-    """Read the counts that the stage truecase wrote; errors are those of `read_counts`."""
-    return Truecaser(read_counts(path, "truecase"), language)
 
 
 def copy_truecasers(folder: Path, out: Path) -> None:

@@ -84,16 +84,11 @@ def test_words_are_segmented_by_sentencepiece_as_whole_lines_are(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("#version: 0.2\na b\na b c\n", "3: expected two symbols .*, found 'a b c'"),
-        ("a b\n\nc d\n", "2: .* found ''"),
-        ("the 1234\nof\n", "2: expected two symbols .*, found 'of'.* not a dictionary"),
-        ("", "1: .* found ''"),
-    ],
+    ("content", "line"), [("#version: 0.2\na b\na b c\n", "3.*a b c"), ("the 1234\nof\n", "2.*of"), ("", "1")]
 )
-def test_invalid_codes_are_refused(tmp_path: Path, content: str, message: str) -> None:
+def test_invalid_codes_are_refused(tmp_path: Path, content: str, line: str) -> None:
     """The package itself would exit the whole program."""
+    pytest.importorskip("subword_nmt", reason="needs the package subword-nmt")
     (tmp_path / CODES).write_text(content, encoding="utf-8")
-    with pytest.raises(ValueError, match=f"bpe.codes, line {message}"):
+    with pytest.raises(ValueError, match=rf"bpe\.codes: .*invalid line {line}(.|\n)*Expected codes"):
         read_codes(tmp_path / CODES)
