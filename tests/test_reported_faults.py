@@ -137,9 +137,11 @@ def table(rows: list[list[str]], folder: Path) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([[f'"{cell}"' for cell in row] for row in ROWS], "has quotes around each field"),
+        ([[f'"{cell}"' for cell in row] for row in ROWS], "line 1 and the following have quotes around each"),
         ([["en", "de"], *ROWS], "line 1 looks like a header: taken as a pair"),
         ([["source_text", "Target text"], *ROWS], "line 1 looks like a header"),
+        ([*ROWS, ["a", "b", "c"]], "line 13 has more or fewer columns than line 1"),
+        ([*ROWS, [r"one\ntwo", "eins"]], r"line 13 has escapes such as \n or \t: kept as text"),
         (ROWS, ""),
         ([["Hi", "Hey"], ["go", "geh"], *ROWS], ""),
         ([['"Yes," he said.', "a"], *ROWS], ""),

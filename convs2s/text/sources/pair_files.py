@@ -21,6 +21,7 @@ BYTE_ORDER_MARK = "\ufeff"
 GLANCE, FEW = 1000, 10  # rows of a TSV that are looked at, and that tell nothing about the others
 NUMBER = re.compile(r"[-+]?[\d.,]+(?:[eE][-+]?\d+)?").fullmatch
 QUOTED = re.compile(r"\".*\"|'.*'").fullmatch
+ESCAPE = re.compile(r"\\[nrt]").search
 HEADINGS = {"source", "src", "target", "tgt", "text", "sentence", "translation", "input", "output", "lang"}
 
 logger = logging.getLogger(__name__)
@@ -83,7 +84,7 @@ def read_tsv(path: Path, columns: tuple[int, int], languages: tuple[str, str]) -
 
 
 def check_table(path: Path, columns: tuple[int, int], languages: tuple[str, str]) -> None:
-    """Warn of a header or quotes in the first rows; raise ValueError if columns cannot be meant."""
+    """Warn of what a person would see in the first rows; raise ValueError if columns cannot be meant."""
     rows = [line.split("\t") for line in itertools.islice(read_lines(path), GLANCE)]
     if not rows or any(len(row) <= max(columns) for row in rows):
         return  # whose line is named when it is read
@@ -98,10 +99,18 @@ def check_table(path: Path, columns: tuple[int, int], languages: tuple[str, str]
             f"and their translations; row 1 is {rows[0]}. Correct `columns` in params.yaml, counted from 0."
         )
     first = [set(re.findall(r"[^\W\d_]+", cells[0].lower())) for cells in (source, target)]
-    if all(words and words <= HEADINGS | {*languages} for words in first):
-        logger.warning("%s, line 1 looks like a header: taken as a pair", path)
-    if len(rows) >= FEW and all(map(QUOTED, source + target)):
-        logger.warning("%s has quotes around each field: kept as text; remove them", path)
+    is_heading = all(words and words <= HEADINGS | {*languages} for words in first)
+    is_quoted = len(rows) >= FEW and all(map(QUOTED, source + target))
+    uneven = next((i for i, row in enumerate(rows, start=1) if len(row) != len(rows[0])), 0)
+    escaped = next((i for i, row in enumerate(rows, start=1) if ESCAPE("\t".join(row))), 0)
+    for line, fault in (
+        (int(is_heading), "looks like a header: taken as a pair"),
+        (int(is_quoted), "and the following have quotes around each field: kept as text; remove them"),
+        (uneven, "has more or fewer columns than line 1: read as it is"),
+        (escaped, r"has escapes such as \n or \t: kept as text"),
+    ):
+        if line:
+            logger.warning("%s, line %d %s", path, line, fault)
 
 
 def clean(line: str) -> str:
