@@ -1,11 +1,18 @@
 """Stage augment: target text translated back, or the training source translated -> more training pairs."""
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from convs2s.base.files import read_lines, write_folder
 from convs2s.config.section import path_or_none
 from convs2s.package.start import list_models, list_texts
+from convs2s.text.sources.pair_files import clean
+from convs2s.watch.progress_bar import ProgressBar
+
+if TYPE_CHECKING:
+    from convs2s.package.translator import Translator
 
 
 def run(models: Path, text: Path, raw: Path, out: Path) -> None:
@@ -23,18 +30,28 @@ def run(models: Path, text: Path, raw: Path, out: Path) -> None:
     import torch  # noqa: PLC0415
 
     from convs2s.base.parallel import cores  # noqa: PLC0415
-    from convs2s.package.augmentation import has_text, translate_lines  # noqa: PLC0415
     from convs2s.package.translator import load  # noqa: PLC0415
 
     back = path_or_none(str(text))
     files = list_texts(back) if back else [raw / "source.txt"]
 
     def lines() -> Iterator[str]:
-        return (line for path in files for line in read_lines(path))
+        return filter(str.strip, (clean(line) for path in files for line in read_lines(path)))
 
-    total = sum(map(has_text, lines()))  # reads all of it: a fault at its end is an error now, not in hours
+    total = sum(1 for _ in lines())  # reads all of it: a fault at its end is an error now, not in hours
     if total == 0:
         raise ValueError(f"{', '.join(map(str, files))}: expected sentences to translate, found none.")
     translator = load(list_models(models), processes=1 if torch.cuda.is_available() else cores())
     pairs = translate_lines(translator, lines(), total)
     write_folder(out, ((found, sentence) for sentence, found in pairs) if back else pairs)
+
+
+def translate_lines(translator: "Translator", lines: Iterator[str], total: int) -> Iterator[tuple[str, str]]:
+    """Yield each of `total` lines with its translation, in order, a chunk at a time; show progress."""
+    from convs2s.decode.load_words import CHUNK_BATCHES  # noqa: PLC0415  # as above
+
+    most = CHUNK_BATCHES * translator.words.params.batch_sentences
+    with ProgressBar(total=total, desc="augment", unit=" sentences", unit_scale=True) as progress:
+        while chunk := list(itertools.islice(lines, most)):
+            n_best_lists = translator.translate_n_best(chunk, on_done=progress.advance)
+            yield from zip(chunk, (ranked[0].text for ranked in n_best_lists), strict=True)
