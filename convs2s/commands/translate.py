@@ -167,7 +167,7 @@ def check(options: argparse.Namespace) -> None:
                 f"--{first} and --{second} cannot both be a standard stream. Name a file for one."
             )
     for model in options.model:
-        if not (model.is_dir() or str(model).startswith("hf:")):  # a model on the Hub
+        if not model.is_dir():
             raise FileNotFoundError(
                 f"--model {model} is not a folder. Expected a model folder, such as data/models/1; text to "
                 "translate goes after --input, or to standard input."

@@ -37,7 +37,7 @@ translator = convs2s.load("THIS_FOLDER")
 print(translator.translate(["..."]))
 ```
 
-For a model on the Hugging Face Hub, give `hf:OWNER/NAME` instead of a folder.
+From the Hugging Face Hub: `hf download OWNER/NAME --local-dir THIS_FOLDER`.
 
 One line in, one line out. It works best on text like its training data. It may omit, add or invent
 content, so have a human check anything that matters.

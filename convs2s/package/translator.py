@@ -16,7 +16,7 @@ from convs2s.decode.translations import Attention, Hypothesis, one_line
 from convs2s.decode.unknown_replacement import Replacement, replace_unknowns
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.package.facts import Facts, read_facts
-from convs2s.package.folder import check_same, check_whole, load_tokenizers, locate, read_settings
+from convs2s.package.folder import check_same, check_whole, load_tokenizers, read_settings
 from convs2s.text.alignment.dictionary import read_dictionary
 from convs2s.text.words.tokenization import Tokenizer
 
@@ -208,8 +208,7 @@ def load(
     """Load a model folder, or several as an ensemble.
 
     Args:
-        folders: written by the stage package; the first determines the settings. hf:OWNER/NAME is a folder
-            on the Hugging Face Hub, hf:OWNER/NAME@REVISION a specific version of it.
+        folders: written by the stage package; the first determines the settings.
         device: such as cpu, cuda or cuda:1; None selects a GPU if there is one.
         replace: whether unknown words are replaced; None: as packaged.
         candidates: file from `convs2s candidates`: each batch then considers only the target tokens that its
@@ -220,12 +219,11 @@ def load(
 
     Raises:
         FileNotFoundError: if a file of a model folder is missing.
-        OSError: as `locate`, for a model on the Hub.
         ValueError: if a file is damaged, a value is impossible, the device does not exist or cannot be
             shared by this many processes, or the members of an ensemble have different vocabularies or
             tokenization.
     """
-    paths = [locate(folder) for folder in ([folders] if isinstance(folders, str | Path) else folders)]
+    paths = [Path(folder) for folder in ([folders] if isinstance(folders, str | Path) else folders)]
     settings = read_settings(paths[0])
     for other in paths[1:]:
         check_whole(other)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fastapi import HTTPException
 
-from convs2s.package.folder import locate, read_settings
+from convs2s.package.folder import read_settings
 from convs2s.package.layer_attention import LayerAttention, read_layers
 from convs2s.package.translator import Translation, Translator, load
 
@@ -57,7 +57,7 @@ def load_pairs(
 ) -> list[Pair]:
     """Load model folders, an ensemble if several have the same language pair; errors as `load`."""
     by_pair: dict[tuple[str, str], list[Path]] = defaultdict(list)
-    for folder in map(locate, folders):
+    for folder in folders:
         by_pair[read_settings(folder).languages].append(folder)
     pairs = []
     for (source, target), paths in by_pair.items():

@@ -93,7 +93,6 @@ def test_repeated_model_options_add_up() -> None:
     ("options", "message"),
     [
         (["--model", "A sentence."], "--model A sentence. is not a folder. Expected a model folder, such as"),
-        (["--model", "hf:none"], "error: expected hf:OWNER/NAME"),
         (["--max-length-extra", "0"], "max_length_extra: "),
         (["--n-best", "3"], "expected n_best of at most beam_size, 2, found 3"),
         (["--device", "cuda:99"], "error: device 'cuda:99' does not exist"),
