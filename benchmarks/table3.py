@@ -131,8 +131,9 @@ def measure(job: Job, place: Place, pairs: Sequence[tuple[str, str]]) -> Result:
     texts = [[words[i] for i in batch] for batch in batches]
     translated: dict[int, Translated] = {}
     begin = time.perf_counter()
-    for number, sentences in run_in_processes(partial(translate, job), texts, max(1, place.workers)):
-        translated |= zip(batches[number], sentences, strict=True)
+    done = run_in_processes(partial(translate, job), texts, max(1, place.workers))
+    for batch, sentences in zip(batches, done, strict=True):
+        translated |= zip(batch, sentences, strict=True)
     seconds = time.perf_counter() - begin
     in_order = [translated[i] for i in range(len(pairs))]
     bleu = quality(loaded, in_order, [target for _, target in pairs]).value

@@ -34,6 +34,7 @@ from benchmarks.train_step import narrow
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.load_words import choose_model
 from convs2s.decode.search import SearchModel
+from convs2s.exchange.fairseq_import import SEARCH
 from convs2s.ids.vocabulary import EOS, PAD
 from convs2s.model.initialization import fold_weight_norm
 from convs2s.model.precision import Precision
@@ -113,7 +114,7 @@ def ours(options: argparse.Namespace) -> dict[str, Any]:
 
 def search(model: SearchModel, source: torch.Tensor, beam_size: int) -> float:
     """Translate a batch; return the tokens of the best hypotheses, including EOS, as in the source."""
-    beam = BeamSearch(beam_size, 1.0, 1, 1, legacy_eos=False, keep_attention=False)
+    beam = BeamSearch(SEARCH.model_copy(update={"beam_size": beam_size}), keep_attention=False)
     limits = [source.shape[1] - 1] * len(source)
     return float(sum(len(best.tokens) for best, *_ in beam.search(model, source, limits)))
 

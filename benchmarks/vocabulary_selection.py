@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from benchmarks.machine import Work, in_turns, machine, make_parser, print_table, write_report
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.stepwise_model import StepwiseModel
+from convs2s.exchange.fairseq_import import SEARCH
 from convs2s.ids.candidates import Candidates
 from convs2s.ids.selection import VocabularySelection
 from convs2s.ids.vocabulary import EOS, PAD
@@ -55,7 +56,8 @@ class Bench:
 
     def translation(self, beam_size: int) -> dict[str, Work]:
         """Return functions that translate the batch and return its words, without and with selection."""
-        search = BeamSearch(beam_size, 1.0, self.words, 1, legacy_eos=False, keep_attention=False)
+        limits_of_search = {"beam_size": beam_size, "min_length": self.words}
+        search = BeamSearch(SEARCH.model_copy(update=limits_of_search), keep_attention=False)
         source = torch.from_numpy(self.source).to(self.device)
         limits = [self.words] * len(source)
         model = StepwiseModel(self.model)

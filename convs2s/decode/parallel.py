@@ -5,7 +5,7 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
@@ -21,8 +21,8 @@ SHARED: list[Any] = []
 
 def run_in_processes(
     work: Callable[[Item], Result], items: Sequence[Item], processes: int
-) -> Iterator[tuple[int, Result]]:
-    """Yield each item's number and what `work` returns for it, as soon as it is done.
+) -> Iterator[Result]:
+    """Yield what `work` returns for each item, in order; an error ends all.
 
     Processes are forked: nothing is loaded again, and memory is copied only when written to. Each process
     uses one thread and takes the next item when it finishes one. Put the longest items first.
@@ -31,28 +31,20 @@ def run_in_processes(
         work: any function; its side effects are lost.
         items: need not be picklable, but results must be.
         processes: 1 works in this process, as does a single item.
-
-    Raises:
-        ChildProcessError: if a process dies.
-        Exception: whatever `work` raises, once each process has finished its item and the next.
     """
     number = min(processes, len(items))
     if number < 2:
-        yield from enumerate(map(work, items))
+        yield from map(work, items)
         return
-    context = multiprocessing.get_context("fork")
-    pool = ProcessPoolExecutor(number, context, initializer=share, initargs=(os.getpid(), work, items))
-    try:
-        numbers = {pool.submit(do_item, i): i for i in range(len(items))}
-        for done in as_completed(numbers):
-            yield numbers[done], done.result()
-    except BrokenProcessPool:
-        raise ChildProcessError(
-            f"one of {number} processes died before its batch was done. "
-            "Did memory run out? Free some, or use fewer processes."
-        ) from None
-    finally:
-        pool.shutdown(cancel_futures=True)
+    context, shared = multiprocessing.get_context("fork"), (os.getpid(), work, items)
+    with ProcessPoolExecutor(number, context, initializer=share, initargs=shared) as pool:
+        try:
+            yield from pool.map(do_item, range(len(items)))
+        except BrokenProcessPool:
+            raise ChildProcessError(
+                f"one of {number} processes died before its batch was done. "
+                "Did memory run out? Free some, or use fewer processes."
+            ) from None
 
 
 def share(parent: int, *shared: Any) -> None:

@@ -1,28 +1,45 @@
 """Words in, words out: encode, search in batches, decode; sentences of any length (§4.3, T18)."""
 
+import copy
 import itertools
 import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from jaxtyping import Float32
 
+from convs2s.base.messages import inflect
 from convs2s.config.translate import TranslateParams
 from convs2s.decode.batches import batches, cut, pad
 from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.finished import SearchResult
 from convs2s.decode.parallel import run_in_processes
 from convs2s.decode.sampling import Sampler, Sampling
-from convs2s.decode.search import SearchModel
+from convs2s.decode.search import Search, SearchModel, SearchResult
 from convs2s.decode.translations import Attention, Hypothesis
 from convs2s.decode.unknown_replacement import Unknown
 from convs2s.ids.selection import VocabularySelection
 from convs2s.ids.vocabulary import EOS, UNK
 from convs2s.model.precision import Choice, choose_precision
 from convs2s.text.vocabulary.codec import Codec
+
+FORCED = {"beam_size": 1, "n_best": 1, "min_length": 0, "max_length_ratio": 0.0, "max_length_extra": 0.0}
+"""A search that can only end, after a prefix."""
+
+
+class GivenScore(NamedTuple):
+    """The likelihood of a given translation.
+
+    Attributes:
+        log_likelihood: in nats, including that of EOS; NaN if a side is longer than the position table.
+        tokens: number of tokens in the translation, EOS included.
+    """
+
+    log_likelihood: float
+    tokens: int
 
 
 @dataclass(frozen=True)
@@ -48,10 +65,7 @@ class WordTranslator:
         model: on `device`.
         selection: of the target tokens of a batch (§5.4); None for all.
         processes: number of processes that search batches in parallel on a CPU, each on one thread, sharing
-            the weights.
-
-    Raises:
-        ValueError: if this many processes cannot share the device.
+            the weights. A GPU has one.
     """
 
     def __init__(
@@ -64,10 +78,7 @@ class WordTranslator:
         selection: VocabularySelection | None = None,
         processes: int = 1,
     ) -> None:
-        if processes < 1 or (processes > 1 and device.type != "cpu"):
-            expected = "1 or more" if device.type == "cpu" else f"1 on {device}, as only a CPU can be shared"
-            raise ValueError(f"processes: expected {expected}, found {processes}.")
-        self.processes = processes
+        self.processes = processes if device.type == "cpu" else 1
         self.model, self.source, self.target = model, source, target
         self.params, self.device, self.selection = params, device, selection
         self.warned = False
@@ -143,35 +154,64 @@ class WordTranslator:
         on_done: Callable[[int], object] | None = None,
     ) -> list[list[SearchResult]]:
         """Return the n_best hypotheses of each row, in order; arguments as in `translate`."""
-        params = self.params
-        beam_search = BeamSearch(
-            beam_size=params.beam_size,
-            alpha=params.alpha,
-            min_length=params.min_length,
-            n_best=params.n_best,
-            legacy_eos=params.legacy_eos,
-            keep_attention=keep_attention,
-        )
         results: list[list[SearchResult]] = [[] for _ in rows]
-        row_batches = list(batches([len(row.ids) for row in rows], params.batch_sentences))
+        row_batches = list(batches([len(row.ids) for row in rows], self.params.batch_sentences))
 
         def search_batch(batch: Sequence[int]) -> list[list[SearchResult]]:
-            batch_rows = [rows[i] for i in batch]
-            if sampling is None:
-                return self._search_batch(beam_search, batch_rows)
-            sampler = sampling.sampler(beam_search, [(row.sentence, row.part) for row in batch_rows])
-            return self._search_batch(sampler, batch_rows)
+            return self._search_batch([rows[i] for i in batch], keep_attention, sampling)
 
         if self.processes > 1 and len(row_batches) > 1:
-            self._search_batch(beam_search, [rows[row_batches[-1][-1]]])  # sets up what processes then share
-        for number, hypotheses in run_in_processes(search_batch, row_batches, self.processes):
-            for i, ranked in zip(row_batches[number], hypotheses, strict=True):
+            search_batch(row_batches[-1][-1:])  # sets up what processes then share
+        searched = run_in_processes(search_batch, row_batches, self.processes)
+        for batch, n_best_lists in zip(row_batches, searched, strict=True):
+            for i, ranked in zip(batch, n_best_lists, strict=True):
                 results[i] = ranked
             if on_done is not None:
-                on_done(sum(rows[i].part == 0 for i in row_batches[number]))
+                on_done(sum(rows[i].part == 0 for i in batch))
         return results
 
-    def _search_batch(self, search: BeamSearch | Sampler, rows: Sequence[Row]) -> list[list[SearchResult]]:
+    def score(
+        self,
+        sources: Sequence[Sequence[str]],
+        targets: Sequence[Sequence[str]],
+        on_done: Callable[[int], object] | None = None,
+    ) -> list[GivenScore]:
+        """Return the likelihood of each given translation, over the whole target vocabulary.
+
+        That is a search in which each translation is a prefix, after which only EOS fits. Words that are not
+        in the vocabulary count as `<unk>`.
+        """
+        pairs = [
+            (self.source.encode(list(s)), self.target.encode(list(t)))
+            for s, t in zip(sources, targets, strict=True)
+        ]
+        most_source = self.model.max_source_tokens or math.inf
+        most_target = self.model.max_target_tokens or math.inf
+        rows = [
+            Row(source, target[:-1], number, 0)
+            for number, (source, target) in enumerate(pairs)
+            if len(source) <= most_source and len(target) <= most_target
+        ]
+        if too_long := len(pairs) - len(rows):
+            warnings.warn(
+                f"{inflect(too_long, 'sentence pair')} longer than the model's position table: not scored "
+                "(nan). Split them into sentences.",
+                stacklevel=2,
+            )
+        forced = copy.copy(self)
+        forced.params, forced.selection = self.params.model_copy(update=FORCED), None
+        scores = [GivenScore(math.nan, len(target)) for _, target in pairs]
+        for row, [best] in zip(rows, forced.search(rows, False, on_done=on_done), strict=True):
+            scores[row.sentence] = GivenScore(best.log_likelihood, len(best.tokens))
+        return scores
+
+    def _search_batch(
+        self, rows: Sequence[Row], keep_attention: bool, sampling: Sampling | None
+    ) -> list[list[SearchResult]]:
+        search: Search = BeamSearch(self.params, keep_attention)
+        if sampling is not None:
+            numbers = [(row.sentence, row.part) for row in rows]
+            search = Sampler(self.params, keep_attention, sampling, numbers)
         source, lengths = pad([row.ids for row in rows]).to(self.device), [len(row.ids) - 1 for row in rows]
         if self.params.max_length_of == "batch":
             lengths = [max(lengths)] * len(rows)

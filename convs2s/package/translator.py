@@ -9,12 +9,11 @@ from convs2s.base.messages import inflect
 from convs2s.config.faults import validate
 from convs2s.config.text import SelectionParams
 from convs2s.config.translate import TranslateParams
-from convs2s.decode.forced_decoding import GivenScore, score_given
 from convs2s.decode.load_words import load_words
 from convs2s.decode.sampling import Sampling
 from convs2s.decode.translations import Attention, Hypothesis, one_line
 from convs2s.decode.unknown_replacement import Replacement, replace_unknowns
-from convs2s.decode.word_translator import WordTranslator
+from convs2s.decode.word_translator import GivenScore, WordTranslator
 from convs2s.package.facts import Facts, read_facts
 from convs2s.package.folder import check_same, check_whole, load_tokenizers, read_settings
 from convs2s.text.alignment.dictionary import read_dictionary
@@ -147,7 +146,7 @@ class Translator:
         sources = [self.source.tokenize(text) for text in list_texts(texts)]
         targets = [self.target.tokenize(text) for text in list_texts(translations)]
         check_number(sources, targets, "translations")
-        return score_given(self.words, sources, targets, on_done)
+        return self.words.score(sources, targets, on_done)
 
     def align(self, translation: Translation) -> list[tuple[int, int]]:
         """Return the links of a translation: sorted pairs of a source and a target word, both from 0.

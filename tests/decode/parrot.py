@@ -8,6 +8,7 @@ from torch import Tensor
 
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateParams
+from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.ids.vocabulary import EOS
@@ -45,6 +46,12 @@ TOKENIZE = TokenizeParams(
     typography=False,
 )
 WORDS = ["Das", "ist", "ein", "Haus", ".", ",", "und", "noch", "eins", "Hund"]
+
+
+def make_search(beam_size: int, *, keep_attention: bool = False, **changes: object) -> BeamSearch:
+    """Return a search for all hypotheses of the beam."""
+    changes = {"beam_size": beam_size, "n_best": beam_size, **changes}
+    return BeamSearch(TRANSLATE.model_copy(update=changes), keep_attention)
 
 
 class Parrot(StepwiseModel):

@@ -6,14 +6,11 @@ import pytest
 import torch
 
 from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.finished import NOWHERE, SearchResult
+from convs2s.decode.search import NOWHERE, SearchResult
 from convs2s.decode.token_scores import log_normalizer
 from convs2s.ids.vocabulary import EOS, PAD
+from tests.decode.parrot import make_search
 from tests.decode.table_model import TableModel, probabilities, random_table
-
-
-def searcher(beam_size: int, legacy_eos: bool = False) -> BeamSearch:
-    return BeamSearch(beam_size, 1.0, 0, beam_size, legacy_eos, keep_attention=True)
 
 
 def found(hypotheses: list[SearchResult]) -> list[tuple[list[int], float]]:
@@ -24,19 +21,20 @@ def written_out(
     search: BeamSearch, model: TableModel, source: int, max_length: int
 ) -> list[tuple[list[int], float]]:
     """Search one sentence with plain lists, following the rule of T21 literally."""
-    beam, live, done = search.beam_size, [(0.0, list[int]())], list[tuple[float, list[int]]]()
+    params = search.params
+    beam, live, done = params.beam_size, [(0.0, list[int]())], list[tuple[float, list[int]]]()
     for step in itertools.count():
         candidates = []
         for total, tokens in live:
             context = (EOS + sum(tokens)) % model.table.shape[1]
             for token, p in enumerate(torch.log_softmax(model.table[source, context], dim=0).tolist()):
-                allowed = token == EOS if step >= max_length else token != EOS or step >= search.min_length
+                allowed = token == EOS if step >= max_length else token != EOS or step >= params.min_length
                 if token != PAD and allowed:
                     candidates.append((total + p, [*tokens, token]))
         candidates = sorted(candidates, key=lambda c: -c[0])[: 2 * beam]
-        for total, tokens in candidates if search.legacy_eos else candidates[:beam]:
+        for total, tokens in candidates if params.legacy_eos else candidates[:beam]:
             if tokens[-1] == EOS and len(done) < beam:
-                done.append((total / len(tokens) ** search.alpha, tokens))
+                done.append((total / len(tokens) ** params.alpha, tokens))
         if len(done) == beam or step == max_length:
             return [(tokens, round(score, 4)) for score, tokens in sorted(done, key=lambda d: -d[0])]
         live = [c for c in candidates if c[1][-1] != EOS][:beam]
@@ -63,7 +61,7 @@ def test_search_follows_the_rule_written_out(
     """An independent search of one sentence at a time gives the same tokens and scores (§4.3)."""
     model = random_table(12, 11, entries)
     source = torch.tensor([[s, 3, EOS] for s in range(3, 12)])
-    search = BeamSearch(beam, alpha, min_length, beam, legacy, keep_attention=False)
+    search = make_search(beam, alpha=alpha, min_length=min_length, legacy_eos=legacy)
     for s, hypotheses in enumerate(search.search(model, source, [max_length] * 9), start=3):
         assert found(hypotheses) == written_out(search, model, s, max_length)
 
@@ -75,13 +73,13 @@ def test_a_sentence_does_not_depend_on_its_batch(
     beam: int, legacy: bool, idle: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Lengths, limits, prefixes and finishing steps differ; finished ones gain nothing while waiting."""
-    monkeypatch.setattr("convs2s.decode.finished.IDLE_SHARE", idle)
+    monkeypatch.setattr("convs2s.decode.search.IDLE_SHARE", idle)
     model = random_table(12, 11, 9)
     sentences = [[s, *[3] * n, EOS] for n, s in enumerate([4, 9, 5, 11, 3, 8, 7])]
     limits, prefixes = [2, 9, 4, 0, 7, 12, 3], [[], [7, 7, 3], [8], [], [], [5], [4, 5, 6]]
     width = max(map(len, sentences))
     padded = torch.tensor([row + [PAD] * (width - len(row)) for row in sentences])
-    search = searcher(beam, legacy)
+    search = make_search(beam, legacy_eos=legacy, keep_attention=True)
     together = search.search(model, padded, limits, prefixes)
     for row, limit, prefix, batched in zip(sentences, limits, prefixes, together, strict=True):
         [alone] = search.search(model, torch.tensor([row]), [limit], [prefix])
@@ -98,7 +96,7 @@ def test_a_sentence_does_not_depend_on_its_batch(
 def test_equal_scores_are_ordered_by_row() -> None:
     """Both continuations are equally likely; the earlier row, whose EOS comes first, always wins."""
     rows = [[0.25, 0.25, 0.25, 0.25]] * 5
-    search = searcher(2)
+    search = make_search(2)
     first = found(search.search(probabilities(rows), torch.tensor([[3, EOS]]), [3])[0])
     batch = search.search(probabilities(rows), torch.tensor([[3, EOS]] * 5), [3] * 5)
     assert [found(hypotheses) for hypotheses in batch] == [first] * 5
@@ -108,13 +106,13 @@ def test_sources_exclude_eos_and_record_it() -> None:
     """The table model attends to 0, 1, 2, 0, ...; 2 is EOS, so the best word replaces it (T34)."""
     table = torch.zeros(4, 1, 5)
     table[3, 0] = torch.tensor([0.0, -9.0, 0.0, 0.0, 5.0])
-    [[best]] = searcher(1).search(TableModel(table), torch.tensor([[3, 2, EOS]]), [3])
+    [[best]] = make_search(1, keep_attention=True).search(TableModel(table), torch.tensor([[3, 2, EOS]]), [3])
     assert best.tokens == [4, 4, 4, EOS]
     assert best.sources == [0, 1, 0, 0]  # at the third token both words get 1/6, and the first one counts
     assert best.at_end == [False, False, True, False]
     assert best.attention is not None
     torch.testing.assert_close(torch.tensor(best.attention[1]), torch.tensor([1 / 6, 4 / 6, 1 / 6]))
-    [[best]] = searcher(1).search(random_table(4, 7, 5), torch.tensor([[EOS]]), [2])  # without words
+    [[best]] = make_search(1).search(random_table(4, 7, 5), torch.tensor([[EOS]]), [2])  # without words
     assert set(best.sources) == {NOWHERE}
 
 
@@ -123,7 +121,7 @@ def test_nan_scores_stop_the_search() -> None:
     table = random_table(4, 7, 5).table
     table[3] = torch.nan
     with pytest.raises(ValueError, match=r"token 1 of sentence 2 of the batch are not numbers \(NaN\)"):
-        searcher(2).search(TableModel(table), torch.tensor([[2, EOS], [3, EOS]]), [4, 4])
+        make_search(2).search(TableModel(table), torch.tensor([[2, EOS], [3, EOS]]), [4, 4])
 
 
 def test_log_normalizer_is_logsumexp_at_any_magnitude() -> None:

@@ -5,13 +5,13 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.ensemble import Ensemble
 from convs2s.decode.search import SearchModel
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.engine.decode.model import EngineModel
 from convs2s.ids.vocabulary import EOS
 from convs2s.model.seq2seq import Seq2Seq
+from tests.decode.parrot import make_search
 from tests.golden import NAMES, golden_model
 from tests.golden.judge import check_hypotheses, sources
 
@@ -33,7 +33,7 @@ def test_every_hypothesis_and_score_is_fairseqs(name: str, beam: int, kind: str)
 def test_kept_attention_is_that_of_all_positions_at_once() -> None:
     """Rows are reordered at every step; the attention traced back must still be that of the hypothesis."""
     model, source = golden_model("varied"), sources("varied")[0]
-    search = BeamSearch(5, 1.0, 1, 5, legacy_eos=False, keep_attention=True)
+    search = make_search(5, min_length=1, keep_attention=True)
     for h in search.search(StepwiseModel(model), source[None], [20])[0]:
         _, attention = model(source[None], torch.tensor([[EOS, *h.tokens[:-1]]]))
         assert h.attention is not None

@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.length_normalization import (
     best_alpha,
     best_hypothesis,
@@ -11,6 +10,7 @@ from convs2s.decode.length_normalization import (
 )
 from convs2s.decode.translations import Hypothesis
 from convs2s.ids.vocabulary import EOS
+from tests.decode.parrot import make_search
 from tests.decode.table_model import random_table
 
 ALPHAS = [0.0, 0.3, 0.6, 1.0, 1.5, 2.5]
@@ -25,9 +25,7 @@ def hypothesis(text: str, log_likelihood: float) -> Hypothesis:
 def search(beam_size: int, alpha: float, sources: int = 12) -> list[list[tuple[list[int], float, float]]]:
     """Search sentences of a table model; return tokens, log-likelihood and score of the whole beam."""
     source = torch.tensor([[3 + i % 5, 3 + i, EOS] for i in range(sources)])
-    found = BeamSearch(beam_size, alpha, 0, beam_size, legacy_eos=False, keep_attention=False).search(
-        random_table(8, 7, 6), source, [7] * sources
-    )
+    found = make_search(beam_size, alpha=alpha).search(random_table(8, 7, 6), source, [7] * sources)
     return [[(h.tokens, h.log_likelihood, h.score) for h in ranked] for ranked in found]
 
 

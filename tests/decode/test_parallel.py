@@ -18,7 +18,7 @@ def children() -> set[psutil.Process]:
 
 
 def test_each_item_is_done_once_by_one_of_the_processes() -> None:
-    """Work and items need not be picklable; results come with the index of their item."""
+    """Work and items need not be picklable; results come in the order of their items."""
     items: list[Callable[[], int]] = [lambda i=i: i * i for i in range(20)]  # type: ignore[misc]
     meeting = multiprocessing.get_context("fork").Barrier(3)
 
@@ -30,22 +30,22 @@ def test_each_item_is_done_once_by_one_of_the_processes() -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        done = dict(run_in_processes(work, items, 3))
+        done = list(run_in_processes(work, items, 3))
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
-    assert {number: result[0] for number, result in done.items()} == {i: i * i for i in range(20)}
-    others = {process for _, process, _ in done.values()}
+    assert [result for result, _, _ in done] == [i * i for i in range(20)]
+    others = {process for _, process, _ in done}
     assert len(others) == 3
     assert os.getpid() not in others
-    assert {threads for _, _, threads in done.values()} == {1}
+    assert {threads for _, _, threads in done} == {1}
 
 
 @pytest.mark.parametrize(("items", "processes"), [(1, 4), (5, 1), (0, 4)])
 def test_a_single_item_or_process_starts_none(items: int, processes: int) -> None:
     """A typed line is answered at once."""
     found = list(run_in_processes(lambda item: (item, os.getpid()), range(items), processes))
-    assert found == [(i, (i, os.getpid())) for i in range(items)]
+    assert found == [(i, os.getpid()) for i in range(items)]
 
 
 def fail() -> None:

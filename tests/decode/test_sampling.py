@@ -5,10 +5,10 @@ from collections import Counter
 import pytest
 import torch
 
-from convs2s.decode.finished import SearchResult, SearchSettings
-from convs2s.decode.forced_decoding import log_likelihoods
-from convs2s.decode.sampling import Sampling
+from convs2s.decode.sampling import Sampler, Sampling
+from convs2s.decode.search import SearchResult
 from convs2s.ids.vocabulary import EOS, PAD, UNK
+from tests.decode.parrot import make_search
 from tests.decode.table_model import TableModel, probabilities, random_table
 
 
@@ -20,8 +20,8 @@ def draw(
     max_length: int = 5,
     prefixes: list[list[int]] | None = None,
 ) -> list[list[SearchResult]]:
-    settings = SearchSettings(1, 1.0, 0, samples, legacy_eos=False, keep_attention=False)
-    sampler = sampling.sampler(settings, [(i, 0) for i in range(len(source))])
+    params = make_search(samples).params
+    sampler = Sampler(params, False, sampling, [(i, 0) for i in range(len(source))])
     return sampler.search(model, source, [max_length] * len(source), prefixes or ())
 
 
@@ -65,7 +65,8 @@ def test_limits_likelihoods_and_sources_are_as_in_a_search() -> None:
         assert one.tokens[0] == 8
         assert len(one.tokens) <= 6
         assert one.sources[:5] == list(range(5))[: len(one.tokens)]  # the table model's at each step
-        [exact] = log_likelihoods(model, source, torch.tensor([one.tokens])).tolist()
+        contexts = [sum([EOS, *one.tokens[:i]]) % 11 for i in range(len(one.tokens))]
+        exact = float(model.table[3, contexts].log_softmax(1)[range(len(one.tokens)), one.tokens].sum())
         assert one.log_likelihood == pytest.approx(exact, abs=1e-4)
         assert one.score == pytest.approx(exact / len(one.tokens), abs=1e-4)
     assert [one.score for one in ranked] == sorted((one.score for one in ranked), reverse=True)

@@ -8,9 +8,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.load_words import choose_model
-from convs2s.decode.sampling import Sampling
+from convs2s.decode.sampling import Sampler, Sampling
 from convs2s.decode.search import SearchModel
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.decode.token_scores import all_logits
@@ -20,6 +19,7 @@ from convs2s.engine.decode.model import EngineModel
 from convs2s.model.initialization import fold_weight_norm
 from convs2s.model.precision import Precision, Wanted
 from convs2s.model.seq2seq import Seq2Seq
+from tests.decode.parrot import make_search
 from tests.model.small import EOS, PAD, VARIANTS, sentence, small_model
 
 SOURCE = torch.stack([sentence(7, 40), torch.cat([sentence(5, 40), torch.tensor([PAD, PAD])])])
@@ -86,9 +86,9 @@ def test_weights_that_cannot_be_packed_give_the_same(monkeypatch: pytest.MonkeyP
 def test_prefixes_and_samples_are_those_of_the_plain_model(sampled: bool) -> None:
     """The loops rule out all but a given token themselves; a sample is drawn from all logits."""
     model, found = loaded(), []
-    settings = BeamSearch(3, 1.0, 0, 3, legacy_eos=False, keep_attention=False)
+    search = make_search(3)
     for one in (StepwiseModel(model), EngineModel(model, "float32")):
-        searcher = Sampling(1).sampler(settings, [(0, 0), (1, 0)]) if sampled else settings
+        searcher = Sampler(search.params, False, Sampling(1), [(0, 0), (1, 0)]) if sampled else search
         found.append(searcher.search(one, SOURCE, [6, 6], [[7, 9], []]))
     for plain, engine in zip(*found, strict=True):
         assert [one.tokens for one in engine] == [one.tokens for one in plain]

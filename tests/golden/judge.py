@@ -6,11 +6,11 @@ import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
 
-from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.search import SearchModel
 from convs2s.exchange.fairseq_weights import order_ids
 from convs2s.ids.vocabulary import EOS, PAD
 from convs2s.model.seq2seq import Seq2Seq
+from tests.decode.parrot import make_search
 from tests.golden import FAIRSEQ_SIZES, golden, our_ids
 
 SENTENCES = range(12)
@@ -54,7 +54,7 @@ def wanted_hypotheses(name: str, beam: int) -> list[list[tuple[list[int], float]
 def check_hypotheses(model: SearchModel, name: str, beam: int) -> None:
     """Assert that a search finds all of fairseq's hypotheses, in one batch, with at least one token each."""
     batch = torch.nn.utils.rnn.pad_sequence(sources(name), batch_first=True, padding_value=PAD)
-    search = BeamSearch(beam, 1.0, 1, beam, legacy_eos=False, keep_attention=False)
+    search = make_search(beam, min_length=1)
     limits = [int(1.2 * len(source) + 10) for source in sources(name)]  # fairseq's; S counts EOS
     found = search.search(model, batch, limits)
     for hypotheses, wanted in zip(found, wanted_hypotheses(name, beam), strict=True):

@@ -70,7 +70,7 @@ def test_the_table_has_the_scores_of_a_search_with_each_alpha(folders: Path) -> 
     """One search of two batches suffices. Alphas 2 and 4 find the references: 2 wins, being closer to 1."""
     with mock.patch.object(BeamSearch, "search", autospec=True, side_effect=BeamSearch.search) as search:
         table = run(folders)
-    assert [call.args[0].n_best for call in search.call_args_list] == [8, 8]
+    assert [call.args[0].params.n_best for call in search.call_args_list] == [8, 8]
     expected = scores(folders)
     assert table["alpha"].tolist() == ALPHAS
     assert table["bleu"].tolist() == pytest.approx(expected)
