@@ -4,6 +4,7 @@ Text has one sentence per line, in UTF-8, plain or compressed.
 """
 
 import bz2
+import codecs
 import contextlib
 import gzip
 import itertools
@@ -20,7 +21,7 @@ from typing import IO, Any, Self
 
 from backports import zstd
 
-from convs2s.base.messages import conversion, inflect
+from convs2s.base.messages import inflect
 
 # By the bytes that a file begins with, as names may say otherwise.
 DECOMPRESSORS: dict[bytes, Any] = {
@@ -31,6 +32,23 @@ DECOMPRESSORS: dict[bytes, Any] = {
     b"\x5d\0\0": lzma.open,
 }
 SIDES = ("source", "target")
+CONVERSIONS = {
+    codecs.BOM_UTF32_LE: "iconv -f utf-32 -t utf-8",
+    codecs.BOM_UTF16_LE: "iconv -f utf-16 -t utf-8",
+    codecs.BOM_UTF16_BE: "iconv -f utf-16 -t utf-8",
+    b"\x1f\x8b": "zcat (it is gzip)",
+    b"BZh": "bzcat (it is bzip2)",
+    b"\xfd7zXZ": "xzcat (it is xz)",
+    b"\x28\xb5\x2f\xfd": "zstdcat (it is zstd)",
+    b"\x1f\x9d": "zcat (it is compress's .Z)",
+    b"\x04\x22\x4d\x18": "lz4cat (it is lz4)",
+    b"LZIP": "lzip -dc (it is lzip)",
+    b"PK\x03\x04": "unzip -p (it is a zip archive, or a document)",
+    b"7z\xbc\xaf": "7z x (it is a 7z archive)",
+    b"Rar!": "unrar x (it is a rar archive)",
+    b"%PDF": "pdftotext (it is a PDF)",
+}
+"""Commands that make text in UTF-8 of a file, by the bytes that it begins with."""
 BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zstd.ZstdError)
 
 
@@ -69,9 +87,12 @@ def decode_lines(raw_lines: Iterable[bytes], name: object, first: int = 1) -> It
             yield raw.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
+        # Latin-1 is the most likely of those that cannot be recognized.
+        latin = "iconv -f latin1 -t utf-8"
+        command = next((command for sign, command in CONVERSIONS.items() if start.startswith(sign)), latin)
         raise ValueError(
             f"{name}, line {number}: byte {error.start} is {byte:#04x}, which is not UTF-8. Convert it "
-            f"first, for example: {conversion(start)}."
+            f"first, for example: {command}."
         ) from error
     except BROKEN as error:
         raise ValueError(

@@ -1,6 +1,5 @@
 """Errors as users see them: one message, and a traceback only for our own bugs or on request."""
 
-import codecs
 import contextlib
 import os
 import re
@@ -19,24 +18,6 @@ TRAINING_MEMORY = "Lower train.max_tokens in params.yaml, or the widths of the m
 EXPECTED = (OSError, ValueError, FloatingPointError)
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory")
 """What PyTorch's error says if a GPU or the machine has run out of memory."""
-
-CONVERSIONS = {
-    codecs.BOM_UTF32_LE: "iconv -f utf-32 -t utf-8",
-    codecs.BOM_UTF16_LE: "iconv -f utf-16 -t utf-8",
-    codecs.BOM_UTF16_BE: "iconv -f utf-16 -t utf-8",
-    b"\x1f\x8b": "zcat (it is gzip)",
-    b"BZh": "bzcat (it is bzip2)",
-    b"\xfd7zXZ": "xzcat (it is xz)",
-    b"\x28\xb5\x2f\xfd": "zstdcat (it is zstd)",
-    b"\x1f\x9d": "zcat (it is compress's .Z)",
-    b"\x04\x22\x4d\x18": "lz4cat (it is lz4)",
-    b"LZIP": "lzip -dc (it is lzip)",
-    b"PK\x03\x04": "unzip -p (it is a zip archive, or a document)",
-    b"7z\xbc\xaf": "7z x (it is a 7z archive)",
-    b"Rar!": "unrar x (it is a rar archive)",
-    b"%PDF": "pdftotext (it is a PDF)",
-}
-"""Commands that make text in UTF-8 of a file, by the bytes that it begins with."""
 
 
 def reader_is_gone() -> int:
@@ -104,13 +85,6 @@ def visible(text: str) -> str:
     Text from files must not be able to control the terminal.
     """
     return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "\N{REPLACEMENT CHARACTER}", text)
-
-
-def conversion(start: bytes) -> str:
-    """Return a command that converts text that starts with these bytes to UTF-8."""
-    # Latin-1 is the most likely of those that cannot be recognized.
-    latin = "iconv -f latin1 -t utf-8"
-    return next((command for sign, command in CONVERSIONS.items() if start.startswith(sign)), latin)
 
 
 def inflect(number: int, noun: str, plural: str | None = None) -> str:

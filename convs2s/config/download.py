@@ -55,10 +55,9 @@ class PairFiles(Section):
                 "expected `source` and `target`, or `tsv` and `columns`, or `memory`, found "
                 + (", ".join(keys) or "none of them")
             )
-        if self.source is not None and self.source == self.target:
-            raise ValueError(f"expected a file of its own for each side, found {self.source} for both")
-        if self.columns is not None and self.columns[0] == self.columns[1]:
-            raise ValueError(f"expected two different columns, found {self.columns[0]} for both sides")
+        first, second = self.columns or (self.source, self.target)
+        if first is not None and first == second:
+            raise ValueError(f"expected a file or column of its own for each side, found {first} for both")
         return self
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from convs2s.base.messages import conversion
+from convs2s.base.files import read_lines
 from convs2s.config.faults import validate
 from convs2s.config.params import Params
 
@@ -29,15 +29,8 @@ def load_params(path: Path = Path("params.yaml")) -> Params:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a YAML file; raise a ValueError if it is not UTF-8."""
-    content = path.read_bytes()
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{path}: expected UTF-8, found byte {content[error.start]:#04x} at {error.start}. Save it as "
-            f"UTF-8, for example: {conversion(content)}."
-        ) from error
+    """Return the text of a YAML file; a ValueError if it is not UTF-8."""
+    return "".join(f"{line}\n" for line in read_lines(path))
 
 
 @functools.lru_cache(maxsize=64)

@@ -41,8 +41,6 @@ class Params(Section):
 
     @model_validator(mode="after")
     def _sections_fit(self) -> Self:
-        if len(set(self.seeds)) != len(self.seeds):
-            raise ValueError(f"seeds: expected distinct seeds, found {self.seeds}")
         if self.tokenize.remove_diacritics and self.languages[0] != "ro":
             raise ValueError(
                 "tokenize.remove_diacritics: expected false unless the source is Romanian, as a target keeps "
@@ -53,18 +51,10 @@ class Params(Section):
                 "filter.valid_every and download.valid.sources: expected one, and the other null or [], "
                 f"found {self.filter.valid_every} and {len(self.download.valid.sources)} source(s)"
             )
-        if self.download.test.references and self.evaluate.rouge is None:
-            raise ValueError(
-                "evaluate.rouge: expected duc2004 or gigaword with download.test.references, found null"
-            )
         if self.train.tied_embeddings and self.model.embedding_size != self.model.output_embedding_size:
             raise ValueError(
                 "train.tied_embeddings: expected model.embedding_size = model.output_embedding_size, found "
                 f"{self.model.embedding_size} and {self.model.output_embedding_size}"
-            )
-        if self.evaluate.ensembles and len(self.seeds) < 2:
-            raise ValueError(
-                f"seeds: expected two or more for evaluate.ensembles, or [] there, found {self.seeds}"
             )
         if self.train.nodes > 1 and self.run.launcher is None:
             raise ValueError(

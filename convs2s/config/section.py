@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 COUNTABLE = 10**12
 """No real corpus, seed or number of updates is larger; anything larger is a typo or an attack."""
@@ -20,20 +20,6 @@ Seeds = list[int]
 
 NOTHING = "data/none"
 """The folder that params.yaml names where no model or text is given: DVC cannot depend on null."""
-
-
-def refuse_output(folder: str) -> str:
-    """Reject a model folder that a stage writes."""
-    if Path(folder).parts[:2] in (("data", "models"), ("data", "trained")):
-        raise ValueError(
-            "expected a folder that no stage writes, or each run would start from the last, found "
-            f"{folder}. Copy it: cp -r {folder} data/start"
-        )
-    return folder
-
-
-ModelFolder = Annotated[str, AfterValidator(refuse_output)]
-"""A model folder, trained or imported, as an input, or data/none; relative to the repository root."""
 
 
 def path_or_none(path: str) -> Path | None:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from convs2s.config.download import WORD
-from convs2s.config.section import NOTHING, Count, ModelFolder, Positive, Section
+from convs2s.config.section import NOTHING, Count, Positive, Section
 
 
 class FilterParams(Section):
@@ -32,7 +32,7 @@ class FilterParams(Section):
 class AugmentParams(Section):
     """Training pairs that models translate: for back-translation or distillation; filtered like others."""
 
-    models: ModelFolder
+    models: str
     """A model folder, or a folder of several, which translate as an ensemble; data/none: no such pairs."""
     text: str
     """Target sentences to translate back (Sennrich et al., 2016): a file, one per line, plain or compressed,

@@ -46,6 +46,4 @@ class TokenizeParams(Section):
     def _one_case(self) -> Self:
         if self.lowercase and self.truecase:
             raise ValueError("expected at most one of lowercase and truecase, found both")
-        if self.lowercase and self.at_sign != "@":
-            raise ValueError(f"expected at_sign @ with lowercase, found {self.at_sign}")
         return self

@@ -4,14 +4,14 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from convs2s.config.section import Count, ModelFolder, Positive, Section, Share
+from convs2s.config.section import Count, Positive, Section, Share
 from convs2s.config.text import SelectionParams
 
 
 class TrainParams(Section):
     """Optimization (§4.2)."""
 
-    start_from: ModelFolder
+    start_from: str
     """Model folder, trained or imported, whose weights and vocabulary training starts from; data/none: random
     weights."""
     dropout: Share

@@ -2,25 +2,13 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, PlainValidator, model_validator
+from pydantic import Field, model_validator
 
 from convs2s.config.section import Count, Positive, Section
 from convs2s.config.text import SelectionParams
 
-LARGEST_ALPHA = 10
+Alpha = Annotated[float, Field(ge=0, le=10)]
 """Exponent in |y|^alpha; much larger values overflow, and 2 already favors the longest hypothesis."""
-
-
-def check_alpha(value: object) -> float | Literal["tuned"]:
-    """Check the alpha of params.yaml; a union type would report a bad value twice."""
-    if value == "tuned":
-        return "tuned"
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LARGEST_ALPHA:
-        return float(value)
-    raise ValueError(f"expected a number from 0 to {LARGEST_ALPHA}, or tuned, found {value!r}")
-
-
-Alpha = Annotated[float, Field(ge=0, le=LARGEST_ALPHA)]
 
 
 class TranslateParams(Section):
@@ -61,6 +49,6 @@ class TranslateParams(Section):
 class TranslateSection(TranslateParams):
     """Beam search as params.yaml has it: alpha is a number, or `tuned`."""
 
-    alpha: Annotated[float | Literal["tuned"], PlainValidator(check_alpha)]  # type: ignore[assignment]
+    alpha: Alpha | Literal["tuned"]  # type: ignore[assignment]
     """Final scores are log-likelihood / |y|^alpha; 1 gives the mean over tokens; `tuned` picks the best of
     tune.alphas on the development set, for each seed and for the ensemble."""

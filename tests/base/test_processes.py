@@ -1,8 +1,7 @@
-"""Processes: workers that end with their program, programs that the pipelines run, other clones."""
+"""Processes: workers that end with their program, programs that the pipelines run."""
 
 import multiprocessing
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -14,8 +13,6 @@ import pytest
 
 from convs2s.base.parallel import map_chunks
 from pipelines.shell import CommandFailed, run
-
-ROOT = Path(__file__).parents[2]
 
 
 def report(folder: Path, item: object) -> None:
@@ -62,35 +59,3 @@ def test_a_program_returns_what_it_prints_or_fails_with_its_command_and_status(t
     for code, message in (("1 / 0", "with status 1: .*division by zero$"), ("exit(3)", "with status 3$")):
         with pytest.raises(CommandFailed, match=rf"(?s)-c .* failed in .* {message}"):
             run(sys.executable, "-c", code, cwd=tmp_path)
-
-
-@pytest.mark.parametrize("module", ["stages", "check", "repair", "report", "flows.machine"])
-@pytest.mark.parametrize("foreign", ["convs2s", "pipelines"])
-def test_every_entrance_refuses_the_code_of_another_clone(module: str, foreign: str, tmp_path: Path) -> None:
-    """An editable install in a shared virtual environment would otherwise win."""
-    for name in ("convs2s", "pipelines"):
-        if name == foreign:
-            (tmp_path / name).mkdir()
-            (tmp_path / name / "__init__.py").touch()
-        else:
-            (tmp_path / name).symlink_to(ROOT / name)
-    command = [sys.executable, "-P", "-m", f"pipelines.{module}", "--help"]
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
-    message = f"{tmp_path}: expected {foreign} of this clone, found {ROOT / foreign}. The"
-    assert done.stderr.startswith(message)
-
-
-def test_a_flow_run_refuses_the_library_of_another_clone(tmp_path: Path) -> None:
-    """It begins in an empty folder, so the environment decides where both packages come from."""
-    (tmp_path / "convs2s").mkdir()
-    (tmp_path / "convs2s" / "__init__.py").touch()
-    env = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"}
-    command = [sys.executable, "-P", "-c", "import pipelines.flows.reproduce"]
-    (tmp_path / "run").mkdir()
-    done = subprocess.run(command, cwd=tmp_path / "run", env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert done.stderr.startswith(
-        f"{ROOT}: expected convs2s of this clone, found {tmp_path / 'convs2s'}. The"
-    )
