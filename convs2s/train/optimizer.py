@@ -1,7 +1,7 @@
 """Nesterov's accelerated gradient with renormalized gradients (§4.2), and Adam."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -18,12 +18,8 @@ class Optimizer(ABC):
     Uses PyTorch's fused functions, which scale gradients and update weights and buffers in one pass. The
     classes of `torch.optim` offer them too, but load PyTorch's compiler: a second or two per process.
 
-    Args:
-        parameters: to optimize.
-
     Attributes:
-        buffers: what is remembered of past gradients, by name; a tensor for each parameter that has had a
-            gradient.
+        buffers: what is remembered of past gradients, by name and parameter.
         updates: made so far.
     """
 
@@ -31,7 +27,7 @@ class Optimizer(ABC):
 
     def __init__(self, parameters: Iterable[nn.Parameter]) -> None:
         self.parameters = list(parameters)
-        self.buffers: dict[str, dict[nn.Parameter, Tensor]] = {name: {} for name in self.names}
+        self.buffers = {name: {p: torch.zeros_like(p) for p in self.parameters} for name in self.names}
         self.updates = 0
 
     @torch.no_grad()
@@ -43,14 +39,13 @@ class Optimizer(ABC):
         Returns:
             The norm before clipping.
         """
-        gradients = {p: p.grad for p in self.parameters if p.grad is not None}
-        for buffer in self.buffers.values():
-            for parameter in gradients:
-                if parameter not in buffer:
-                    buffer[parameter] = torch.zeros_like(parameter)
-        norm: Tensor = nn.utils.get_total_norm(gradients.values(), foreach=True)
+        parameters = [p for p in self.parameters if p.grad is not None]
+        gradients = [p.grad for p in parameters if p.grad is not None]
+        norm: Tensor = nn.utils.get_total_norm(gradients, foreach=True)
         self._update(
+            parameters,
             gradients,
+            *([buffer[p] for p in parameters] for buffer in self.buffers.values()),
             lr=learning_rate,
             maximize=False,
             weight_decay=0.0,
@@ -64,10 +59,8 @@ class Optimizer(ABC):
         return norm
 
     @abstractmethod
-    def _update(self, gradients: Mapping[nn.Parameter, Tensor], **settings: Any) -> None: ...
-
-    def _list(self, name: str, gradients: Mapping[nn.Parameter, Tensor]) -> list[Tensor]:
-        return [self.buffers[name][parameter] for parameter in gradients]
+    def _update(self, *tensors: Any, **settings: Any) -> None:
+        """Update parameters by their gradients and buffers, three lists or more of equal length."""
 
     def clear_gradients(self) -> None:
         """Forget the gradients."""
@@ -88,9 +81,8 @@ class Nesterov(Optimizer):
         super().__init__(parameters)
         self.momentum = momentum
 
-    def _update(self, gradients: Mapping[nn.Parameter, Tensor], **settings: Any) -> None:
-        tensors = list(gradients), list(gradients.values()), self._list("momentum", gradients)
-        sgd(*tensors, momentum=self.momentum, dampening=0.0, nesterov=True, **settings)  # type: ignore[arg-type]
+    def _update(self, *tensors: Any, **settings: Any) -> None:
+        sgd(*tensors, momentum=self.momentum, dampening=0.0, nesterov=True, **settings)
 
 
 class Adam(Optimizer):
@@ -98,8 +90,8 @@ class Adam(Optimizer):
 
     names = ("momentum", "variance")
 
-    def _update(self, gradients: Mapping[nn.Parameter, Tensor], **settings: Any) -> None:
-        buffers = [self._list(name, gradients) for name in self.names]
-        updates = torch.full((len(gradients),), float(self.updates), device=next(iter(gradients)).device)
-        tensors = list(gradients), list(gradients.values()), *buffers, [], list(updates.unbind())
-        adam(*tensors, beta1=BETAS[0], beta2=BETAS[1], eps=EPSILON, amsgrad=False, **settings)  # type: ignore[arg-type]
+    def _update(self, *tensors: Any, **settings: Any) -> None:
+        gradients = tensors[1]
+        updates = torch.full((len(gradients),), float(self.updates), device=gradients[0].device)
+        lists = *tensors, [], list(updates.unbind())
+        adam(*lists, beta1=BETAS[0], beta2=BETAS[1], eps=EPSILON, amsgrad=False, **settings)
