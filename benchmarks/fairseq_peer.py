@@ -52,7 +52,7 @@ class FairseqVariant:
         gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
         torch._foreach_mul_(gradients, 1.0 / batch.target_tokens)
         clip = importlib.import_module("fairseq.utils").clip_grad_norm_
-        float(clip(self.model.parameters(), self.training.clip_norm))
+        float(clip(self.model.parameters(), self.training.params.clip_norm))
         self.optimizer.step()
         self.optimizer.zero_grad()
         return batch.target_tokens

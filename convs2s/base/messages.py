@@ -46,7 +46,7 @@ def is_terminal(stream: IO[str] | None) -> bool:
 def report_errors(program: str, memory_advice: str, interrupted: str) -> Iterator[None]:
     """Exit on an error that a user can act on, with one message, its notes, and no traceback.
 
-    The exit status is 2 or the error's `exit_status`, 130 after Ctrl-C, or 141 if standard output is closed.
+    The exit status is 2, 130 after Ctrl-C, or 141 if standard output is closed.
 
     Args:
         program: begins the message.
@@ -76,7 +76,7 @@ def report_errors(program: str, memory_advice: str, interrupted: str) -> Iterato
             raise
         lines = [f"{program}: error: {text}", *getattr(error, "__notes__", ())]
         print(*map(visible, lines), sep="\n", file=sys.stderr)
-        sys.exit(getattr(error, "exit_status", 2))
+        sys.exit(2)
 
 
 def visible(text: str) -> str:

@@ -53,7 +53,7 @@ def map_chunks(
         results = compute_in_processes(make, everything, workers)
     with ProgressBar(desc=title, unit=" lines", unit_scale=True) as progress:
         for size, result in results:
-            progress.advance(size)
+            progress.update(size)
             yield result
 
 
@@ -61,7 +61,7 @@ def with_progress(items: Iterable[Item], title: str, unit: str) -> Iterator[Item
     """Yield the items, with a progress bar on stderr."""
     with ProgressBar(desc=title, unit=f" {unit}", unit_scale=True) as progress:
         for item in items:
-            progress.advance()
+            progress.update()
             yield item
 
 

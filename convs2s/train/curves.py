@@ -9,14 +9,7 @@ from convs2s.train.training import Record
 
 
 class Events:
-    """The curves as event files of TensorBoard, written as a training goes on.
-
-    Args:
-        folder: emptied first.
-
-    Raises:
-        ValueError: if the package tensorboard is not installed.
-    """
+    """The curves as event files of TensorBoard, in a folder that is emptied first."""
 
     def __init__(self, folder: Path) -> None:
         try:
@@ -30,17 +23,14 @@ class Events:
         self.writer = SummaryWriter(str(folder))
 
     def add(self, points: Iterable[Record], epochs: Iterable[Record]) -> None:
-        """Add points of a training's state, as `list_points` takes them."""
+        """Add points of a training's state."""
         for name, updates, value in list_points(points, epochs):
             self.writer.add_scalar(name, value, updates)
         self.writer.flush()
 
 
 def write_curves(folder: Path, points: Iterable[Record], epochs: Iterable[Record]) -> None:
-    """Write a table of each curve that has points: train/loss.tsv, valid/perplexity.tsv and so on.
-
-    Their columns are `step`, in updates, and a value.
-    """
+    """Write a table of steps (updates) and values for each curve that has any, such as train/loss.tsv."""
     tables: dict[str, list[str]] = {}
     for name, updates, value in list_points(points, epochs):
         tables.setdefault(name, [f"step\t{Path(name).name}"]).append(f"{updates}\t{value}")

@@ -24,20 +24,12 @@ T = TypeVar("T")
 CPU_NAMES = Path("/proc/cpuinfo")
 
 
-class LostWorkerError(ConnectionError):
-    """Another worker does not answer, so training may succeed if started again."""
-
-    exit_status = 75  # EX_TEMPFAIL of sysexits.h
-
-
 @dataclass(frozen=True)
 class Workers:
     """The processes of this training, as seen by one of them.
 
     Attributes:
-        rank: rank of this process.
         count: processes in total.
-        device: device of this process.
         writer: rank of the process that writes files.
     """
 
@@ -109,10 +101,6 @@ def join_workers(local_workers: int, may_write: bool = True) -> Iterator[Workers
     Args:
         local_workers: processes on this machine; with GPUs, each gets its own.
         may_write: whether this process sees the folder of the stage; the first that does writes.
-
-    Raises:
-        ValueError: if there are GPUs, but fewer than processes, or no process may write.
-        LostWorkerError: if another process is lost.
     """
     # Variables of torchrun; without it, those of a single process.
     place = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0"} | os.environ
@@ -134,7 +122,7 @@ def join_workers(local_workers: int, may_write: bool = True) -> Iterator[Workers
         # NCCL and the store have a type of their own; gloo has only the file that its messages name.
         if not (isinstance(error, dist.DistError) or "gloo/transport" in str(error)):
             raise
-        raise LostWorkerError(
+        raise ConnectionError(
             "another worker has exited, is suspended or cannot be reached, so this one stops too. Run the "
             "same command again to resume from the last checkpoint. CONVS2S_DEBUG=1 shows where it noticed."
         ) from error

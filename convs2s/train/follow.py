@@ -9,13 +9,12 @@ from collections.abc import Iterable, Iterator
 from types import FrameType
 
 from convs2s.config.train import RunSection
-from convs2s.train.cost import Meter
 from convs2s.train.curves import Events
 from convs2s.train.loop import EpochReport, UpdateReport
 from convs2s.train.place import Place
-from convs2s.train.training import Training
+from convs2s.train.training import Session, Training
 from convs2s.train.work_folder import WorkFolder
-from convs2s.watch.training import Progress
+from convs2s.watch.progress_bar import Progress
 
 ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)  # Slurm sends the last one before a job's time limit
 
@@ -27,44 +26,39 @@ def follow(
     folder: WorkFolder,
     place: Place | None,
 ) -> None:
-    """Train to the end; show progress, count the cost, write checkpoints to the work folder.
-
-    Args:
-        reports: of the training.
-        place: gets copies of the checkpoints.
-
-    Raises:
-        KeyboardInterrupt, SystemExit: after the update or epoch in which a signal to end came, once it is
-            saved and copied; with several workers, after an update.
-        OSError: if a checkpoint cannot be saved.
-        ValueError: if event files are wanted, but the package tensorboard is not installed.
-    """
+    """Train to the end; show progress, count the cost, save checkpoints here and at the place."""
     state, progress = training.state, Progress()
-    meter = Meter(state.sessions, training.workers.hardware() | {"precision": state.precision})
+    session: Session = {**training.workers.hardware(), "precision": state.precision}
+    session |= {"seconds": 0.0, "training_seconds": 0.0, "target_tokens": 0}
+    state.sessions.append(session)
     events = Events(folder.events) if run.tensorboard else None
     if events:
         events.add(state.curve, state.epochs)
+    start = begin = time.perf_counter()
     saved, limit = time.monotonic(), 60.0 * (run.checkpoint_minutes or float("inf"))
     with defer_signals(training.signals):
-        for report, seconds in time_reports(reports):
+        for report in reports:
+            seconds = time.perf_counter() - begin  # of training or validation, without what is done here
+            session["seconds"] = time.perf_counter() - start
             if isinstance(report, UpdateReport):
-                meter.count(seconds, report.target_tokens)
+                session["training_seconds"] += seconds
+                session["target_tokens"] += report.target_tokens
                 progress.add_update(vars(report), seconds)
                 if events and state.curve and state.curve[-1]["update"] == report.update:
                     events.add([state.curve[-1]], [])
                 is_due = report.update % run.checkpoint_updates == 0 or time.monotonic() - saved >= limit
-                if not (is_due or is_last(report, training)):
-                    continue
             else:
-                meter.count()
                 progress.add_epoch(report.record, report.is_best, seconds)
                 if events:
                     events.add([], [report.record])
-            folder.save(training)
-            saved = time.monotonic()
-            if place:
-                place.copy([folder.checkpoint(updates) for updates in folder.list_saved()])
-            end_after(report, training)
+                is_due = True
+            if is_due or is_last(report, training):
+                folder.save(training)
+                saved = time.monotonic()
+                if place:
+                    place.copy([folder.checkpoint(updates) for updates in folder.list_saved()])
+                end_after(report, training)
+            begin = time.perf_counter()
 
 
 def is_last(report: UpdateReport | EpochReport, training: Training) -> bool:
@@ -77,24 +71,12 @@ def is_last(report: UpdateReport | EpochReport, training: Training) -> bool:
 def end_after(report: UpdateReport | EpochReport, training: Training) -> None:
     """End training after this report if a signal asks for it, once the writer has saved.
 
-    Raises:
-        KeyboardInterrupt: after Ctrl-C, or if another worker got the signal.
-        SystemExit: after another signal, with the exit status that shells give it.
+    With the exit status that shells give the signal; if another worker got it, as after Ctrl-C.
     """
     if is_last(report, training):
         training.workers.barrier()
         number = (training.signals or [signal.SIGINT])[0]
         raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
-
-
-def time_reports(
-    reports: Iterable[UpdateReport | EpochReport],
-) -> Iterator[tuple[UpdateReport | EpochReport, float]]:
-    """Yield each report of a training with the seconds spent on it, without the caller's own work between."""
-    begin = time.perf_counter()
-    for report in reports:
-        yield report, time.perf_counter() - begin
-        begin = time.perf_counter()
 
 
 @contextlib.contextmanager

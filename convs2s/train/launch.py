@@ -22,7 +22,6 @@ from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.elastic.rendezvous import RendezvousError
 
 from convs2s.base.messages import report_errors
-from convs2s.base.processes import end_with_parent
 from convs2s.config.train import RunSection, TrainParams
 from convs2s.train.follow import ENDING, defer_signals
 
@@ -43,12 +42,6 @@ def launch(module: str, arguments: list[str], params: TrainParams, run: RunSecti
 
     Args:
         arguments: without characters that a shell reads, as a launcher may pass them through one.
-        params: has `workers` per machine and `nodes`.
-
-    Raises:
-        OSError: if the launcher cannot be run, or no machine can reach this one at `run.rendezvous`.
-        ChildProcessError: if a process fails more often, or a machine is lost.
-        KeyboardInterrupt, SystemExit: after a signal to this process, or to another, once all have saved.
     """
     host, _, port = (run.rendezvous or (socket.gethostname() if run.launcher else "localhost")).partition(":")
     try:
@@ -57,8 +50,8 @@ def launch(module: str, arguments: list[str], params: TrainParams, run: RunSecti
         )
     except (DistError, ValueError) as error:
         raise OSError(
-            f"run.rendezvous: {socket.gethostname()} cannot listen at {host}:{port or 'any port'}: "
-            f"{str(error).splitlines()[0]}. Expected a name of this machine that the other nodes know."
+            f"run.rendezvous: cannot listen at {host}:{port or 'any port'}: {str(error).splitlines()[0]}. "
+            "Expected a name of this machine that the other nodes know."
         ) from error
     command = [
         *shlex.split(run.launcher or ""), sys.executable, "-m", "convs2s.train.launch",
@@ -71,11 +64,8 @@ def launch(module: str, arguments: list[str], params: TrainParams, run: RunSecti
     threads = max(1, len(os.sched_getaffinity(0)) // params.workers)
     code = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {"OMP_NUM_THREADS": str(threads)} | os.environ | {"PYTHONPATH": code}
-    try:
-        # In its own session, as many a launcher would kill all nodes on Ctrl-C.
-        process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True)
-    except OSError as error:
-        raise OSError(f"run.launcher: {run.launcher} cannot be started: {error}.") from error
+    # In its own session, as many a launcher would kill all nodes on Ctrl-C.
+    process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True)
     signals: list[int] = []
     try:
         with defer_signals(signals):
@@ -100,14 +90,6 @@ def end(process: subprocess.Popen[bytes]) -> None:
             if process.poll() is None:
                 os.killpg(process.pid, number)
             process.wait(GRACE)
-
-
-def end_with_launcher() -> None:
-    """End this worker when the torchrun that has started it is killed.
-
-    It gives each worker its own session, so a signal to its process group does not reach them.
-    """
-    end_with_parent(int(os.environ[LAUNCHER]))
 
 
 def main() -> None:

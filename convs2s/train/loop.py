@@ -20,7 +20,6 @@ class UpdateReport:
         loss: nats per target token, over all workers.
         gradient_norm: before clipping.
         target_tokens: non-padding target tokens, over all workers.
-        sentences: over all workers.
         batch: its number in this epoch, from 1.
         batches: total number in this epoch.
         selected: number of target vocabulary entries selected; None without vocabulary selection.
@@ -33,7 +32,6 @@ class UpdateReport:
     gradient_norm: float
     learning_rate: float
     target_tokens: int
-    sentences: int
     batch: int
     batches: int
     selected: int | None
@@ -59,8 +57,8 @@ def train(training: Training) -> Iterator[UpdateReport | EpochReport]:
             applied.
     """
     state = training.state
-    losses = training.losses(training.smoothing)
-    if training.compiled:
+    losses = training.losses(training.params.label_smoothing)
+    if training.params.compile:
         losses.compile(dynamic=True)
     parallel = training.workers.wrap(losses, state.precision)
     passes, order = -1, None
@@ -93,9 +91,8 @@ def train_until_validation(training: Training, losses: nn.Module, order: Order) 
             gradient_norm=result.gradient_norm,
             learning_rate=learning_rate,
             target_tokens=batch.target_tokens,
-            sentences=len(batch.whole),
             batch=state.epoch_updates,
-            batches=training.validate_updates or batches,
+            batches=training.params.validate_updates or batches,
             selected=result.selected,
             is_last=result.is_last,
         )

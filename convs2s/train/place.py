@@ -16,27 +16,17 @@ from convs2s.train.checkpoint import list_updates
 
 
 class Place:
-    """The copies of one training's checkpoints.
-
-    Args:
-        address: of the place.
-        own: the training's folder in the work folder.
-
-    Raises:
-        OSError: if the place cannot be used.
-    """
+    """The copies of one training's checkpoints, which are in its `own` folder in the work folder."""
 
     def __init__(self, address: str, own: Path) -> None:
         self.own, self.address = own, f"{address.rstrip('/')}/{own.name}"
         try:
             self.fs, self.root = fsspec.url_to_fs(self.address)
-            if "file" in self.fs.protocol and not Path(self.root).parent.is_dir():
-                raise FileNotFoundError(f"there is no folder {address}; is it mounted?")
             self._make_folder()
         except Exception as error:  # each kind of place has its own
             raise OSError(
-                f"run.checkpoints: {self.address} cannot be used: {explain(error)}. Expected a folder that "
-                "exists, or an fsspec address, that can be written."
+                f"run.checkpoints: {self.address} cannot be used: {error!r}. Expected a folder that exists "
+                "(is it mounted?), or an fsspec address, that can be written."
             ) from error
 
     def _make_folder(self) -> None:
@@ -51,15 +41,12 @@ class Place:
 
     def fetch(self, saved: Iterable[int]) -> str:
         """Copy all checkpoints to the work folder, if one is newer than those `saved`; return a message."""
-        try:
-            names = list(self.list_sizes())
-            if max(list_updates(names), default=0) <= max(saved, default=0):
-                return ""
-            for name in names:
-                with atomic_path(self.own / name) as path:
-                    self.fs.get_file(f"{self.root}/{name}", str(path))
-        except Exception as error:
-            raise OSError(f"run.checkpoints: {self.address} cannot be read: {explain(error)}.") from error
+        names = list(self.list_sizes())
+        if max(list_updates(names), default=0) <= max(saved, default=0):
+            return ""
+        for name in names:
+            with atomic_path(self.own / name) as path:
+                self.fs.get_file(f"{self.root}/{name}", str(path))
         return f"The checkpoints are copied from {self.address}."
 
     def copy(self, checkpoints: list[Path]) -> None:
@@ -74,13 +61,8 @@ class Place:
                 self.fs.rm_file(f"{self.root}/{name}")
         except Exception as error:
             print(f"Warning: run.checkpoints: {self.address} has not got the newest checkpoint: "
-                  f"{explain(error)}. Training goes on; the next checkpoint is tried again.",
+                  f"{error!r}. Training goes on; the next checkpoint is tried again.",
                   file=sys.stderr, flush=True)  # fmt: skip
-
-
-def explain(error: Exception) -> str:
-    """Return the reason of an error of any kind of place, on one line."""
-    return " ".join((str(error) or type(error).__name__).split()).removesuffix(".")
 
 
 def remove_copies(address: str) -> None:
@@ -89,4 +71,4 @@ def remove_copies(address: str) -> None:
         fs, root = fsspec.url_to_fs(address)
         fs.rm(root, recursive=True)
     except Exception as error:
-        print(f"Warning: {address} cannot be removed ({explain(error)}).", file=sys.stderr)
+        print(f"Warning: {address} cannot be removed ({error!r}).", file=sys.stderr)

@@ -46,7 +46,7 @@ def build_training(
         candidates: file candidates.npz, read only with vocabulary selection.
 
     Raises:
-        ValueError: if there are no pairs, ids are damaged, or a sentence is longer than the position table.
+        ValueError: if ids are damaged, or a sentence is longer than the position table.
         FileNotFoundError, ValueError: as `load_start`, if training starts from a model.
     """
     sizes = [len(read_vocabulary(vocabulary / f"{side}.tsv")) for side in SIDES]
@@ -80,16 +80,11 @@ def build_training(
         batching=Batching(
             params.batch_by == "sentences", params.batch_sentences, params.max_tokens, workers.count
         ),
-        annealing=annealing(params),
+        annealing=Annealing(params),
         workers=workers,
+        params=params,
         seed=seed,
-        clip_norm=params.clip_norm,
-        smoothing=params.label_smoothing,
         softmax=fast_softmax_loss if fast else softmax_loss,
-        warmup=params.warmup_updates,
-        validate_updates=params.validate_updates,
-        average=params.average,
-        compiled=params.compile,
         state=State(choose_precision(params.precision, workers.device).precision),
         selection=selection,
     )
@@ -114,28 +109,8 @@ def keep_freed_memory() -> None:
             mallopt(option, value)
 
 
-def annealing(params: TrainParams) -> Annealing:
-    """Return the annealing rule of these parameters."""
-    return Annealing(
-        learning_rate=params.learning_rate,
-        factor=params.anneal_factor,
-        minimum=params.min_learning_rate,
-        against_best=params.anneal_against == "best",
-        min_epochs=params.min_epochs_before_anneal,
-        after_epoch=params.anneal_after_epoch,
-        patience=params.patience,
-        max_epochs=params.max_epochs,
-    )
-
-
 def check_lengths(folder: Path, pairs: Pairs, model: Seq2Seq) -> None:
-    """Raise ValueError unless there are pairs, and every sentence fits the position tables."""
-    if len(pairs.source) != len(pairs.target) or not len(pairs.source):
-        raise ValueError(
-            f"{folder} has {len(pairs.source):,} source and {len(pairs.target):,} target sentences. "
-            "Expected the same number on both sides, and at least one: run the earlier stages again "
-            "(dvc repro -f encode)."
-        )
+    """Raise ValueError unless every sentence fits the position tables."""
     for side, corpus, limit in (
         ("source", pairs.source, model.max_source_tokens),
         ("target", pairs.target, model.max_target_tokens),

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from convs2s.base.files import SIDES
+from convs2s.config.train import TrainParams
 from convs2s.ids.batching import Batch, Batching, Indices, Order, pad
 from convs2s.ids.encoded import EncodedCorpus
 from convs2s.ids.selection import VocabularySelection
@@ -19,12 +20,15 @@ from convs2s.ids.vocabulary import PAD
 from convs2s.model.precision import Precision
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.train.annealing import Annealing
-from convs2s.train.cost import Session
 from convs2s.train.distributed import Workers
 from convs2s.train.loss import SoftmaxLoss, SummedLoss
 from convs2s.train.optimizer import Optimizer
 
 Record = dict[str, float | int]
+Session = dict[str, Any]
+"""The cost of a stretch between two interruptions: `device`, `unit`, `count` and `torch` of the hardware;
+`precision` of products on it; `seconds` in all, `training_seconds` of the updates alone; `target_tokens`,
+without padding, over all workers. A checkpoint has the sessions up to it, without what was lost."""
 
 CURVE_UPDATES = 50  # a point of the training curve is the mean over this many updates
 
@@ -88,7 +92,7 @@ class State:
         epoch_selected: target entries selected, summed over this epoch's batches; 0 without selection.
         curve: the points of the training curve.
         epochs: a record of each finished epoch.
-        sessions: the cost so far, as in `convs2s.train.cost`; only the writer's are complete.
+        sessions: the cost so far; only the writer's are complete.
     """
 
     precision: Precision = "float32"
@@ -154,11 +158,6 @@ class Training:
 
     Attributes:
         softmax: loss of the softmax layer: the plain one, or that of the fast layers.
-        warmup: updates in which the learning rate rises, before it falls with their inverse square root.
-        validate_updates: updates between validations; None for a pass through the training data.
-        average: epochs whose mean weights are the model.
-        compiled: whether torch.compile compiles the model and its loss.
-        smoothing: label smoothing; with vocabulary selection, over the selected entries.
         selection: selects the target vocabulary of each whole batch (§5.4), across its parts and workers,
             because splitting a batch must not change its loss (T13, T14); None for the whole vocabulary.
         signals: numbers of those that this process has got, which ask to save and end.
@@ -171,14 +170,9 @@ class Training:
     batching: Batching
     annealing: Annealing
     workers: Workers
+    params: TrainParams
     seed: int
-    clip_norm: float
-    smoothing: float
     softmax: SoftmaxLoss
-    warmup: int | None
-    validate_updates: int | None
-    average: int
-    compiled: bool
     selection: VocabularySelection | None
     state: State = field(default_factory=State)
     signals: list[int] = field(default_factory=list)
@@ -190,16 +184,17 @@ class Training:
     def learning_rate(self) -> float:
         """Return the learning rate of the next update."""
         rate = self.annealing.rate(self.state.perplexities)
-        if self.warmup is None:
+        warmup = self.params.warmup_updates
+        if warmup is None:
             return rate
         update = self.state.updates + 1
-        return rate * min(update / self.warmup, math.sqrt(self.warmup / update))
+        return rate * min(update / warmup, math.sqrt(warmup / update))
 
     @property
     def is_validation_due(self) -> bool:
         """Whether an epoch is complete, but not validated."""
-        updates = self.state.epoch_updates
-        return updates == self.validate_updates if self.validate_updates else updates > 0 == self.state.batch
+        updates, limit = self.state.epoch_updates, self.params.validate_updates
+        return updates == limit if limit else updates > 0 == self.state.batch
 
     def begin_pass(self) -> Order:
         """Return the batches of the next pass."""

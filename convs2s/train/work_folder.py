@@ -7,21 +7,21 @@
     WORK/ended                              ID of the training that ended last, and where copies of it are
 
 Nothing is overwritten: different settings have a different ID, and each checkpoint is named after its number
-of updates. Training resumes from its newest usable checkpoint: undamaged, not beyond the end of training, and
-with an undamaged checkpoint of the best epoch so far, which is the model to export. We keep the last two
-checkpoints, and those of the last two epochs that were the best so far, so one damaged file costs little.
-(If the model is the mean of several epochs, then those of the last two sets of these; without a file that
-both need, training starts from scratch.)
+of updates. Training resumes from its newest usable checkpoint: whole, not beyond the end of training, and
+with a whole checkpoint of the best epoch so far, which is the model to export. We keep the last two
+checkpoints, and those of the last two epochs that were the best so far, so one damaged file costs little. (If
+the model is the mean of several epochs, then those of the last two sets of these; without a file that both
+need, training starts from scratch.)
 
 At the end of training, the outputs are written first. Its folder stays until the caller knows that they are
-safe (`remove_ended`), and is then removed by a single rename. So a kill leaves either everything or nothing,
-and the next run produces the same outputs either way.
+safe (`remove_ended`). If a kill leaves a part of it, the next run produces the same outputs from that.
 """
 
 import contextlib
 import hashlib
 import itertools
 import json
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,7 +42,6 @@ from convs2s.train.place import remove_copies
 from convs2s.train.training import State, Training
 
 PATTERN = checkpoint_name("*")
-ENDED = ".ended"  # suffix of a folder that is being removed
 LAST = "ended"
 MARK = "mark"  # which start of several workers is the current one: its writer is one that sees this file
 
@@ -67,10 +66,8 @@ class WorkFolder:
     def resume(self, training: Training) -> str:
         """Resume from the newest usable checkpoint; return a message that describes what was done.
 
-        Unusable checkpoints stay where they are; partial files of a killed run are removed.
+        Unusable checkpoints stay where they are.
         """
-        for path in (*self.work.glob(f"*{ENDED}"), *self.work.glob(".*.part"), *self.own.glob(".*.part")):
-            discard(path)
         faults = []
         for updates in reversed(self.list_saved()):
             path = self.checkpoint(updates)
@@ -92,11 +89,11 @@ class WorkFolder:
         epoch = training.annealing.ended_before(state.perplexities, within_epoch=state.epoch_updates > 0)
         if epoch is not None:
             raise ValueError(f"it is beyond the end of training, which now comes after epoch {epoch}.")
-        self.best(state, training.average)
+        self.best(state, training.params.average)
         return checkpoint
 
     def best(self, state: State, count: int) -> list[Checkpoint]:
-        """Return the checkpoints of the best epochs; errors as `read_checkpoint`."""
+        """Return the checkpoints of the best epochs."""
         best = state.bests(count)[0] if state.epochs else []
         return [read_checkpoint(self.checkpoint(updates)) for updates in best]
 
@@ -107,15 +104,11 @@ class WorkFolder:
         """
         state, saved = training.state, self.list_saved()
         last = sorted({*(n for n in saved if n < state.updates), state.updates})[-2:]
-        bests = itertools.chain.from_iterable(state.bests(training.average))
+        bests = itertools.chain.from_iterable(state.bests(training.params.average))
         return {*last, *bests, *(n for n in saved if n > state.updates)}
 
     def save(self, training: Training) -> None:
-        """Write a checkpoint, then remove those no longer needed.
-
-        Raises:
-            OSError: if the disk is full, for example; all earlier checkpoints then still exist.
-        """
+        """Write a checkpoint, then remove those no longer needed; all remain if the disk is full."""
         kept = self.list_kept(training)
         save_checkpoint(self.checkpoint(training.state.updates), training, self.prints)
         for updates in set(self.list_saved()) - kept:
@@ -133,7 +126,7 @@ class WorkFolder:
             return "Training starts."
         newest = max(paths, key=lambda path: path.stat().st_mtime)
         try:
-            before = read_checkpoint(newest, only_prints=True).prints
+            before = read_checkpoint(newest).prints
         except (OSError, ValueError) as error:
             return f"Training starts from scratch: {error}"
         changed = sorted(dict(before.items() ^ self.prints.items()))
@@ -167,17 +160,6 @@ def remove_ended(work: Path) -> None:
     name, _, copies = last.read_text(encoding="utf-8").partition("\n")
     if copies:
         remove_copies(copies)
-    own = work / name
-    ended = own.with_suffix(ENDED)
-    with contextlib.suppress(OSError):  # harmless: the next run would resume at the end
-        own.rename(ended)
-    for path in (ended, work / MARK, last):
-        discard(path)
-
-
-def discard(path: Path) -> None:
-    """Remove a file or folder; if that fails, only print a warning: training need not fail for it."""
-    try:
-        remove(path)
-    except OSError as error:
-        print(f"Warning: {path} cannot be removed ({error}).", file=sys.stderr)
+    shutil.rmtree(work / name, ignore_errors=True)  # what is left would only be resumed from
+    (work / MARK).unlink(missing_ok=True)
+    last.unlink()

@@ -1,13 +1,11 @@
-import dataclasses
 from typing import Any
 
 import pytest
 
 from convs2s.train.annealing import Annealing
+from tests.presets import params_of
 
-PAPER = Annealing(
-    0.25, 0.1, 1e-4, against_best=False, min_epochs=0, after_epoch=None, patience=None, max_epochs=100
-)
+PAPER = params_of("wmt14-en-de-paper").train
 
 
 @pytest.mark.parametrize(
@@ -17,21 +15,22 @@ PAPER = Annealing(
         ({}, [9.0, 8.0, 8.5, 7.0, 6.0], [0.25, 0.25, 0.25, 0.025, 0.0025, 0.00025]),
         ({}, [9.0, 9.0], [0.25, 0.25, 0.025]),  # equal is not better
         # Epoch 2, before annealing may begin, does not beat epoch 1; epoch 3 beats 2, but not 1.
-        ({"min_epochs": 3}, [5.0, 8.0, 7.0], [0.25] * 4),
-        ({"min_epochs": 3, "against_best": True}, [5.0, 8.0, 7.0], [0.25] * 3 + [0.025]),
-        ({"after_epoch": 3}, [9.0, 8.0, 7.0], [0.25] * 3 + [0.025]),  # forced
+        ({"min_epochs_before_anneal": 3}, [5.0, 8.0, 7.0], [0.25] * 4),
+        ({"min_epochs_before_anneal": 3, "anneal_against": "best"}, [5.0, 8.0, 7.0], [0.25] * 3 + [0.025]),
+        ({"anneal_after_epoch": 3}, [9.0, 8.0, 7.0], [0.25] * 3 + [0.025]),  # forced
     ],
 )
 def test_the_rate_falls_once_perplexity_stops_improving(
     changes: dict[str, Any], perplexities: list[float], expected: list[float]
 ) -> None:
     """§4.2: from then on, after each epoch."""
-    rule = dataclasses.replace(PAPER, **changes)
+    rule = Annealing(PAPER.model_copy(update=changes))
     rates = [rule.rate(perplexities[:i]) for i in range(len(perplexities) + 1)]
     assert rates == pytest.approx(expected)
 
 
 FELL = "the learning rate fell below"
+TWICE = {"anneal_factor": 0.7, "min_learning_rate": 0.1225, "anneal_after_epoch": 1}
 
 
 @pytest.mark.parametrize(
@@ -40,12 +39,12 @@ FELL = "the learning rate fell below"
         ({}, [9.0, 8.0, 8.5, 7.0, 6.0], None),  # 0.25e-3 is above 1e-4, 0.25e-4 is below
         ({}, [9.0, 8.0, 8.5, 7.0, 6.0, 6.0], f"{FELL} 0.0001"),
         # 0.25 * 0.7 * 0.7 is slightly less than 0.1225 in floating point; it must not end training.
-        ({"factor": 0.7, "minimum": 0.1225, "after_epoch": 1}, [9.0, 8.0], None),
-        ({"factor": 0.7, "minimum": 0.1225, "after_epoch": 1}, [9.0, 8.0, 7.0], f"{FELL} 0.1225"),
+        (TWICE, [9.0, 8.0], None),
+        (TWICE, [9.0, 8.0, 7.0], f"{FELL} 0.1225"),
         ({"max_epochs": 3}, [9.0, 8.0], None),
         ({"max_epochs": 1}, [9.0], "it has run for 1 epoch"),
-        ({"patience": 2, "min_epochs": 50}, [9.0, 5.0, 6.0], None),
-        ({"patience": 2, "min_epochs": 50}, [9.0, 5.0, 6.0, 5.0], "perplexity has not improved for 2 epochs"),
+        ({"patience": 2, "min_epochs_before_anneal": 50}, [9.0, 5.0, 6.0], None),
+        ({"patience": 2, "min_epochs_before_anneal": 50}, [9.0, 5.0, 6.0, 5.0], "not improved for 2 epochs"),
         ({"patience": 1}, [5.0, 6.0], "validation perplexity has not improved for 1 epoch"),
     ],
 )
@@ -53,5 +52,5 @@ def test_training_ends_for_a_reason(
     changes: dict[str, Any], perplexities: list[float], reason: str | None
 ) -> None:
     """A low learning rate, epochs without a new best, or their number."""
-    found = dataclasses.replace(PAPER, **changes).ends(perplexities)
+    found = Annealing(PAPER.model_copy(update=changes)).ends(perplexities)
     assert found is None if reason is None else found is not None and found.endswith(reason)

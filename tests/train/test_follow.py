@@ -2,12 +2,10 @@
 
 import signal
 import threading
-from collections.abc import Iterator
 
 import pytest
 
-from convs2s.train.follow import defer_signals, time_reports
-from convs2s.train.loop import EpochReport
+from convs2s.train.follow import defer_signals
 
 
 def test_the_second_ctrl_c_interrupts(in_foreground: None, capsys: pytest.CaptureFixture[str]) -> None:
@@ -47,21 +45,3 @@ def test_what_a_program_does_at_ctrl_c_is_left_alone(in_foreground: None) -> Non
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     enter()
     assert seen == [before, signal.SIG_IGN]
-
-
-def test_only_the_time_until_a_report_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Saving checkpoints and drawing the progress bar between reports do not count."""
-    clock = [100.0]
-    monkeypatch.setattr("time.perf_counter", lambda: clock[0])
-    made = EpochReport({}, is_best=True)
-
-    def reports() -> Iterator[EpochReport]:
-        for seconds in (2.0, 40.0):
-            clock[0] += seconds
-            yield made
-
-    found = []
-    for _, seconds in time_reports(reports()):
-        found.append(seconds)
-        clock[0] += 500.0
-    assert found == [2.0, 40.0]

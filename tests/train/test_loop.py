@@ -46,13 +46,12 @@ def test_training_learns(tmp_path: Path, precision: str, selection: dict[str, in
     updates = [r for r in train(run) if isinstance(r, UpdateReport)]
     assert run.state.perplexities[-1] < before / 1.5
     assert all(p.dtype == torch.float32 for p in run.model.parameters())
-    selected = [r.selected for r in updates if r.epoch == 1]
+    selected = [r.selected or 0 for r in updates if r.epoch == 1]
     if selection is None:
-        assert set(selected) == {None}
         assert "selected_entries" not in metrics(run)
     else:
-        assert all(count is not None and 5 <= count <= VOCABULARY for count in selected)
-        mean = sum(count or 0 for count in selected) / len(selected)
+        assert all(5 <= count <= VOCABULARY for count in selected)
+        mean = sum(selected) / len(selected)
         assert run.state.epochs[0]["selected_entries"] == pytest.approx(mean)
         assert 5 < metrics(run)["selected_entries"] < VOCABULARY
 
@@ -97,9 +96,7 @@ def test_reports_count_what_was_done(tmp_path: Path) -> None:
     reports = list(train(run))
     updates = [r for r in reports if isinstance(r, UpdateReport)]
     assert len(updates) == updates[0].batches == run.state.updates == math.ceil(45 / 8)
-    assert sum(u.sentences for u in updates) == 45
     assert sum(u.target_tokens for u in updates) == int(run.train.target.lengths.sum())
-    assert [u.update for u in updates] == list(range(1, len(updates) + 1))
 
 
 def test_labels_are_smoothed_in_training_and_whole_in_validation(tmp_path: Path) -> None:
@@ -118,24 +115,19 @@ def test_labels_are_smoothed_in_training_and_whole_in_validation(tmp_path: Path)
 def test_the_next_batch_is_loaded_before_the_result_is_awaited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Meanwhile a GPU computes. Each batch is loaded once, but for those dropped at a validation."""
+    """Meanwhile a GPU computes. Each batch is loaded once, but for those dropped at a validation.
+
+    A pass is ordered once: this takes seconds with millions of pairs.
+    """
     run, calls = tiny_training(tmp_path, pairs=40, validate_updates=3, max_epochs=2), list[str]()
-    for owner, name in ((Training, "load"), (loop, "queue_update"), (loop, "finish_update")):
+    for owner, name in (
+        (Training, "begin_pass"), (Training, "load"), (loop, "queue_update"), (loop, "finish_update")
+    ):  # fmt: skip
         monkeypatch.setattr(owner, name, noting(calls, getattr(owner, name)))
     list(train(run))
     once, step = ["load"], ["queue_update", "load", "finish_update"]
     last = ["queue_update", "finish_update"]  # of a pass
-    assert calls == [*once, *step * 3, *once, *step, *last, *once, *step]
-
-
-def test_a_pass_is_ordered_once_whenever_it_is_validated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """This takes seconds with millions of pairs; resumed, a training orders its pass again."""
-    run, calls = tiny_training(tmp_path, pairs=40, validate_updates=2, max_epochs=5), list[str]()
-    monkeypatch.setattr(Training, "begin_pass", noting(calls, Training.begin_pass))
-    reports = [report for report in train(run) if isinstance(report, UpdateReport)]
-    assert (len(reports), len(calls)) == (10, 2)
+    assert calls == ["begin_pass", *once, *step * 3, *once, *step, *last, "begin_pass", *once, *step]
 
 
 def test_an_uncounted_batch_changes_no_weight(tmp_path: Path) -> None:

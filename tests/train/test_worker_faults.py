@@ -10,7 +10,6 @@ import pytest
 from convs2s.train import run
 from convs2s.train.launch import launch
 from tests.train.test_run import in_process, prepare
-from tests.train.tiny import tiny_params
 
 pytestmark = pytest.mark.slow
 
@@ -26,7 +25,7 @@ def faulty(training):
         now = training.state.updates == 23 and training.workers.rank == rank
         if now and not pathlib.Path("done").exists():
             pathlib.Path("done").touch()
-            os.kill(os.getpid(), {number})
+            os.kill({process}, {number})
 run.train = faulty
 run.main()
 """
@@ -42,7 +41,15 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 PARAMS = {"workers": 2, "batch_sentences": 4, "max_epochs": 3}
-KILLED, SILENT = "worker {rank} failed with status -9.", "worker {other} failed with status 75."
+KILLED, SILENT = "worker {rank} failed with status -9.", "worker {other} failed with status 2."
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of a training whose workers run tmp_path/faulty.py."""
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(run, "launch", lambda _, *rest: launch("faulty", *rest))
+    return tmp_path / "a"
 
 
 @pytest.mark.parametrize("rank", [0, 1])
@@ -52,15 +59,13 @@ def test_the_training_ends_and_the_same_again_completes_it(
     number: signal.Signals,
     message: str,
     whole: Path,
-    tmp_path: Path,
+    folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     """No worker is left, not even a stopped one, which torchrun waits 30 s for; outputs are the same."""
-    (tmp_path / "faulty.py").write_text(FAULTY.format(rank=rank, number=int(number)))
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr(run, "launch", lambda _, *rest: launch("faulty", *rest))
-    folder = tmp_path / "a"
+    fault = FAULTY.format(rank=rank, number=int(number), process="os.getpid()")
+    folder.with_name("faulty.py").write_text(fault)
     params = prepare(folder, **PARAMS)
     with pytest.raises(ChildProcessError, match="The workers ended with status"):
         in_process(folder, params, monkeypatch)
@@ -69,7 +74,7 @@ def test_the_training_ends_and_the_same_again_completes_it(
     assert "is suspended or cannot be reached" in said
     assert "Traceback" not in said
     assert not [one for one in psutil.Process().children(recursive=True) if "faulty" in one.cmdline()]
-    in_process(folder, tiny_params(folder, **PARAMS), monkeypatch)
+    in_process(folder, params, monkeypatch)
     assert "checkpoint-20.safetensors: epoch 2, after 20 updates." in capfd.readouterr().err
     check_equal(folder, whole)
 
@@ -82,33 +87,23 @@ def check_equal(folder: Path, whole: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rank", "number", "to"),
-    [
-        (1, signal.SIGUSR1, "os.getpid()"),
-        (0, signal.SIGTERM, "os.getppid()"),
-        (0, signal.SIGUSR1, "os.getppid()"),
-    ],
-    ids=["one worker", "launcher", "launcher, from Slurm"],
+    ("rank", "process"), [(1, "os.getpid()"), (0, "os.getppid()")], ids=["one worker", "launcher"]
 )
 def test_a_signal_to_end_saves_and_ends_all(
     rank: int,
-    number: signal.Signals,
-    to: str,
+    process: str,
     whole: Path,
-    tmp_path: Path,
+    folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """Whichever process gets it, all end after the same update, which only a signal saves."""
-    faulty = FAULTY.format(rank=rank, number=int(number)).replace("os.kill(os.getpid()", f"os.kill({to}")
-    (tmp_path / "faulty.py").write_text(faulty)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr(run, "launch", lambda _, *rest: launch("faulty", *rest))
-    folder = tmp_path / "a"
+    """Whichever process gets Slurm's, all end after the same update, which only a signal saves."""
+    fault = FAULTY.format(rank=rank, number=int(signal.SIGUSR1), process=process)
+    folder.with_name("faulty.py").write_text(fault)
     params = prepare(folder, **PARAMS, checkpoint_updates=1000)
     with pytest.raises(KeyboardInterrupt):
         in_process(folder, params, monkeypatch)
-    assert f"{number.name}: finishing and saving this update." in capfd.readouterr().err
+    assert "SIGUSR1: finishing and saving this update." in capfd.readouterr().err
     in_process(folder, params, monkeypatch)
     found = re.search(r"epoch \d, after (\d+) updates", capfd.readouterr().err)
     assert found and int(found[1]) >= 24

@@ -21,6 +21,7 @@ from tests.presets import params_of
 ROOT = Path(__file__).parent.parent.parent
 VOCABULARY = 30
 ALONE = Workers(0, 1, torch.device("cpu"))
+PATHS = Path("encoded"), Path("vocabulary"), Path("candidates"), Path("work"), Path("out"), Path("cost")
 
 
 def sentences(count: int, start: int) -> EncodedSentences:
@@ -54,7 +55,7 @@ def default_params() -> Params:
 
 
 def tiny_params(folder: Path, layers: int = 2, **train: Any) -> Params:
-    """Write folder/params.yaml: the default preset with a tiny model, changed as given; return it.
+    """Write folder/params.yaml: a tiny model, trained as in the paper but for what is given; return it.
 
     Args:
         layers: of the encoder, and of the decoder; one suffices if only the course of a training matters.
@@ -71,23 +72,10 @@ def tiny_params(folder: Path, layers: int = 2, **train: Any) -> Params:
         attention=[True] * layers,
         max_positions=32,
     )
-    content["train"].update(
-        dropout=0.1,
-        batch_by="sentences",
-        batch_sentences=8,
-        max_tokens=60,
-        learning_rate=0.25,
-        momentum=0.95,
-        optimizer="nesterov",
-        warmup_updates=None,
-        anneal_factor=0.1,
-        anneal_after_epoch=None,
-        min_epochs_before_anneal=0,
-        patience=None,
-        max_epochs=3,
-        precision="float32",
-        workers=1,
-    )
+    content["train"] = params_of("wmt14-en-de-paper").train.model_dump() | {
+        "dropout": 0.1, "label_smoothing": 0.1, "batch_sentences": 8, "max_tokens": 60, "momentum": 0.95,
+        "max_epochs": 3, "precision": "float32",
+    }  # fmt: skip
     content["candidates"]["per_source"] = 1000
     content["evaluate"]["heat_maps"] = 1
     content["run"]["checkpoint_updates"] = 5

@@ -1,7 +1,6 @@
 """What is on disk at each moment of a training."""
 
 import builtins
-import errno
 import io
 import os
 import shutil
@@ -18,17 +17,15 @@ Content = dict[Path, bytes | None]
 class Moments:
     """What is on disk before each operation that changes something in these folders.
 
-    A kill leaves exactly this: unflushed buffers are lost, and no handler runs. One operation can be made to
-    fail, as on a full disk.
+    A kill leaves exactly this: unflushed buffers are lost, and no handler runs.
     """
 
-    def __init__(self, patch: pytest.MonkeyPatch, *folders: Path, failing: int | None = None) -> None:
-        self.folders, self.names, self.failing = folders, list[str](), failing
+    def __init__(self, patch: pytest.MonkeyPatch, *folders: Path) -> None:
+        self.folders, self.names = folders, list[str]()
         self.contents: list[Content] = []
         writes = lambda _, mode="r", *__, **___: bool(set(mode) & set("wax"))  # noqa: E731
         for module, name, changes in (
             (os, "mkdir", lambda path, *_, **__: not Path(path).exists()),
-            (os, "rename", lambda *_, **__: True),
             (os, "replace", lambda *_, **__: True),
             (os, "unlink", lambda path, dir_fd=None, **_: dir_fd is not None or Path(path).exists()),
             (os, "rmdir", lambda *_, **__: True),
@@ -42,14 +39,10 @@ class Moments:
     ) -> Callable[..., Any]:
         def call(path: Any, *args: Any, **options: Any) -> Any:
             # Operations relative to an open folder are from shutil.rmtree.
-            ours = options.get("dir_fd") is not None or Path(path).parts[:1] in {
-                f.parts for f in self.folders
-            }
+            ours = options.get("dir_fd") is not None or Path(*Path(path).parts[:1]) in self.folders
             if ours and changes(path, *args, **options):
                 self.names.append(f"{name} {path}")
                 self.contents.append(content(*self.folders))
-                if len(self.names) - 1 == self.failing:
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
             return operation(path, *args, **options)
 
         return call

@@ -1,6 +1,5 @@
 """Checkpoints travel: a training moves between work folders by way of a place that all see."""
 
-import contextlib
 import errno
 import itertools
 import os
@@ -18,15 +17,14 @@ import pytest
 from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-untyped]
 
 from convs2s.train import follow, run
-from convs2s.train.checkpoint import read_checkpoint
 from convs2s.train.training import Training
 from tests.train.work_folder import trainings
 from tests.train.work_folder.moments import Content, content, put_back
 from tests.train.work_folder.trainings import (
     OUT,
     WORK,
+    cut,
     finish,
-    flip,
     interrupt,
     undisturbed,
     updates_of,
@@ -44,16 +42,20 @@ def list_copies() -> list[int]:
     return sorted(map(updates_of, SHARED.glob("*/checkpoint-*")))
 
 
-@pytest.mark.parametrize("address", ["shared", "memory://shared", "file://PWD/shared"])
-@pytest.mark.parametrize("recipe", [{}, {"average": 2, "optimizer": "adam"}], ids=["paper", "recipe"])
+@pytest.mark.parametrize(
+    ("address", "recipe"),
+    [("shared", {}), ("memory://shared", {"average": 2, "optimizer": "adam"})],
+    ids=["paper", "recipe"],
+)
 def test_a_training_moved_three_times_ends_as_if_it_had_stayed(
     address: str, recipe: dict[str, Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Between two work folders; it meets the first one again with old checkpoints. Nothing stays there."""
-    address = address.replace("PWD", str(Path.cwd()))
     wanted = undisturbed(**recipe)
     for after in (3, 5, 8):
         trainings.train_until(after, monkeypatch, checkpoints=address, **recipe)
+        if address == "shared":  # the last two, and the best epochs
+            assert list_copies() == sorted(map(updates_of, WORK.glob("*/checkpoint-*")))
         if Path("other").exists():
             Path("other").rename("third")
         WORK.rename("other")
@@ -67,66 +69,36 @@ def test_a_training_moved_three_times_ends_as_if_it_had_stayed(
     assert fs.find(root) == []
 
 
-def test_the_place_keeps_what_the_work_folder_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last two, and the best epochs."""
-    trainings.train_until(8, monkeypatch, checkpoints="shared")
-    assert list_copies() == sorted(map(updates_of, WORK.glob("*/checkpoint-*")))
-
-
-def test_the_work_folder_is_used_if_it_is_newer(
+def test_an_unfinished_copy_costs_only_updates(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As on a machine that could not reach the place for a while."""
-    wanted = undisturbed()
-    interrupt(monkeypatch, after=3)
-    interrupt(monkeypatch, after=4)
-    (own,) = {path.parent for path in WORK.glob("*/checkpoint-*")}
-    shutil.copytree(own, SHARED / own.name)
-    (SHARED / own.name / "checkpoint-4.safetensors").unlink()
-    assert finish(checkpoints="shared") == wanted
-    said = capsys.readouterr().err
-    assert "after 4 updates" in said and "are copied from" not in said
-
-
-def test_a_damaged_or_unfinished_copy_costs_only_updates(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A place may write a file under its final name bit by bit; the one before it is used."""
+    """A place may write a file under its final name bit by bit; the one before it is used, then replaced."""
     wanted = undisturbed()
     trainings.train_until(6, monkeypatch, checkpoints="shared")
     shutil.rmtree(WORK)
-    flip(next(SHARED.glob("*/checkpoint-6.*")))
-    trainings.train_until(6, monkeypatch, checkpoints="shared")
-    for copy in SHARED.glob("*/checkpoint-[56].*"):
-        copy.write_bytes(copy.read_bytes()[: 1 + copy.stat().st_size // 2])
-    trainings.train_until(7, monkeypatch, checkpoints="shared")
-    shutil.rmtree(WORK)
-    assert {updates_of(path) for path in SHARED.glob("*/*") if is_whole(path)} == {*list_copies()}
+    cut(next(SHARED.glob("*/checkpoint-6.*")))
     assert finish(checkpoints="shared") == wanted
-
-
-def is_whole(checkpoint: Path) -> bool:
-    with contextlib.suppress(ValueError):
-        return bool(read_checkpoint(checkpoint))
-    return False
-
-
-def watched(operation: Callable[..., None], seen: list[Content]) -> Callable[..., None]:
-    def call(*paths: Any) -> None:
-        seen.append(content(SHARED))
-        operation(*paths)
-        copy = Path(os.path.relpath(paths[-1]))
-        if copy.is_file():  # halfway through the copy
-            seen.append({**content(SHARED), copy: copy.read_bytes()[: copy.stat().st_size // 2]})
-
-    return call
+    assert "epoch 3, after 5 updates." in capsys.readouterr().err
 
 
 def test_a_training_killed_at_any_copy_goes_on_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the place holds at a moment, another machine ends as an undisturbed training."""
     wanted = undisturbed()
     seen = list[Content]()
+
+    def watched(operation: Callable[..., None]) -> Callable[..., None]:
+        def call(*paths: Any) -> None:
+            seen.append(content(SHARED))
+            operation(*paths)
+            copy = Path(os.path.relpath(paths[-1]))
+            if copy.is_file():  # halfway through the copy
+                seen.append({**content(SHARED), copy: copy.read_bytes()[: copy.stat().st_size // 2]})
+
+        return call
+
     with monkeypatch.context() as patch:
         for name in ("put_file", "rm_file"):
-            patch.setattr(LocalFileSystem, name, watched(getattr(LocalFileSystem, name), seen))
+            patch.setattr(LocalFileSystem, name, watched(getattr(LocalFileSystem, name)))
         finish(checkpoints="shared")
     assert len(seen) > 30
     for found in seen[::5]:
@@ -138,9 +110,7 @@ def test_a_training_killed_at_any_copy_goes_on_elsewhere(monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("address", "message"),
     [
-        ("missing", "there is no folder missing; is it mounted"),
-        ("vocabulary/source.tsv", "there is no folder vocabulary/source.tsv"),
-        ("/proc", "No such file or directory"),
+        ("missing", "No such file or directory"),
         ("gopher://x", "Protocol not known: gopher"),
         ("oss://bucket", "[Ii]nstall"),
     ],
@@ -152,7 +122,7 @@ def test_a_place_that_cannot_be_used_is_refused_at_the_start(address: str, messa
     assert not OUT.exists()
 
 
-@pytest.mark.parametrize("fault", ["full", "gone", "for a while"])
+@pytest.mark.parametrize("fault", ["No space left", "No such file or directory"])
 def test_a_place_that_fails_in_the_middle_is_only_a_warning(
     fault: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -162,15 +132,16 @@ def test_a_place_that_fails_in_the_middle_is_only_a_warning(
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    with monkeypatch.context() as patch:
+    with monkeypatch.context() as patch, monkeypatch.context() as breaking:
 
         def failing(training: Training) -> Iterator[Any]:
             for report in train(training):
-                if training.state.updates == 3 and fault == "full":
-                    patch.setattr(LocalFileSystem, "put_file", refuse)
+                if training.state.updates == 3 and fault == "No space left":
+                    breaking.setattr(LocalFileSystem, "put_file", refuse)
                 elif training.state.updates == 3 and SHARED.exists():
                     SHARED.rename("elsewhere")
-                if training.state.updates == 7 and fault == "for a while":
+                elif training.state.updates == 7:
+                    breaking.undo()
                     SHARED.mkdir(exist_ok=True)
                 yield report
                 if training.state.updates == 9:
@@ -181,23 +152,18 @@ def test_a_place_that_fails_in_the_middle_is_only_a_warning(
             finish(checkpoints="shared")
     warnings = re.findall("Warning: .*", capsys.readouterr().err)
     assert len(warnings) >= 3
-    reason = "No space left" if fault == "full" else "No such file or directory"
-    assert all(re.search(f"shared/.* has not got the newest checkpoint: .*{reason}", one) for one in warnings)
-    if fault == "for a while":
-        assert list_copies() == [2, 4, 6, 8, 9][-len(list_copies()) :]
-        shutil.rmtree(WORK)
-    SHARED.mkdir(exist_ok=True)
+    assert all(re.search(f"shared/.* has not got the newest checkpoint: .*{fault}", one) for one in warnings)
+    assert list_copies() == [2, 4, 6, 8, 9][-len(list_copies()) :]
+    shutil.rmtree(WORK)
     assert finish(checkpoints="shared") == wanted
 
 
 @pytest.mark.parametrize(
-    ("number", "end"),
-    [(signal.SIGUSR1, SystemExit(128 + signal.SIGUSR1)), (signal.SIGINT, KeyboardInterrupt())],
-    ids=["Slurm", "Ctrl-C"],
+    ("number", "end"), [(signal.SIGUSR1, SystemExit), (signal.SIGINT, KeyboardInterrupt)]
 )
 @pytest.mark.usefixtures("in_foreground")
 def test_a_signal_saves_copies_and_ends(
-    number: signal.Signals, end: BaseException, monkeypatch: pytest.MonkeyPatch
+    number: signal.Signals, end: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Slurm's, before the limit of a job, or Ctrl-C: training goes on from this update on another machine."""
     wanted, train = undisturbed(checkpoint_updates=100), run.train
@@ -210,9 +176,9 @@ def test_a_signal_saves_copies_and_ends(
 
     with monkeypatch.context() as patch:
         patch.setattr(run, "train", interrupted)
-        with pytest.raises(type(end)) as caught:
+        with pytest.raises(end) as caught:
             finish(checkpoint_updates=100, checkpoints="shared")
-    assert caught.value.args == end.args
+    assert caught.value.args == ((128 + number,) if end is SystemExit else ())
     assert list_copies()[-1] == 5
     shutil.rmtree(WORK)
     assert finish(checkpoint_updates=100, checkpoints="shared") == wanted

@@ -22,29 +22,9 @@ from tests.train.work_folder.trainings import (
     TINY,
     finish,
     interrupt,
-    undisturbed,
     updates_of,
     validating,
 )
-
-RECIPES: dict[str, dict[str, Any]] = {
-    "adam": {"optimizer": "adam", "warmup_updates": 3},
-    "average": {"average": 3},
-    "updates": {"validate_updates": 3},
-    "tied": {"tied_embeddings": True},
-}
-
-
-@pytest.mark.parametrize("recipe", RECIPES.values(), ids=list(RECIPES))
-def test_interrupted_in_any_epoch_the_outputs_are_the_same(
-    recipe: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In the first, again in the third, and before the last update; each recipe has outputs of its own."""
-    wanted = undisturbed(**recipe)
-    assert wanted != undisturbed()
-    for after in (1, 5, 9):
-        interrupt(monkeypatch, after=after, **recipe)
-    assert finish(**recipe) == wanted
 
 
 def test_the_model_is_the_mean_of_the_best_epochs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,10 +11,10 @@ import pytest
 
 from convs2s.train import loop, run
 from convs2s.train.loop import EpochReport
-from convs2s.train.run import Paths, train_model
+from convs2s.train.run import train_model
 from convs2s.train.training import Training
 from convs2s.train.work_folder import remove_ended
-from tests.train.tiny import tiny_params
+from tests.train.tiny import PATHS, tiny_params
 from tests.train.work_folder.moments import Content, content, put_back
 
 EPOCHS, UPDATES = 5, 2  # of a whole training: epochs, and updates in each
@@ -28,7 +28,7 @@ LEFT: dict[str, Content] = {}
 def finish(code: dict[str, str] | None = None, **changes: Any) -> dict[str, str]:
     """Train to the end, with code of these digests; return the outputs, as hashes by name."""
     wanted = tiny_params(Path(), **TINY | {"max_epochs": EPOCHS, "checkpoint_updates": 1} | changes)
-    train_model(wanted.model, wanted.train, wanted.run, 1, *map(Path, Paths._fields), code=code or {})
+    train_model(wanted.model, wanted.train, wanted.run, 1, *PATHS, code=code or {})
     remove_ended(WORK)
     return {
         str(path): hashlib.sha256(path.read_bytes()).hexdigest()
@@ -86,11 +86,9 @@ def updates_of(checkpoint: Path) -> int:
     return int(checkpoint.stem.removeprefix("checkpoint-"))
 
 
-def flip(path: Path) -> None:
-    """Flip a bit in the middle of a file, which is in a tensor."""
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
+def cut(path: Path) -> None:
+    """Truncate a file in its middle."""
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
 @dataclass(frozen=True)
