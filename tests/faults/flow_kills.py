@@ -45,13 +45,6 @@ class Clone:
         if self.worker is None or self.worker.poll() is not None:
             self.worker = self.server.worker(self.root, "pipelines")
 
-    def state(self, run: str) -> str:
-        """Return the type of a run's state, or "" while the server is unreachable."""
-        try:
-            return str(self.server.flow_run(run)["state_type"])
-        except httpx.HTTPError:
-            return ""
-
     def programs(self) -> list[tuple[int, str]]:
         """Return the number and the command line of each process in the clone or below its worker."""
         assert self.worker is not None
@@ -82,7 +75,9 @@ class Clone:
         seen = time.monotonic()
         while time.monotonic() - seen < GRACE:
             self.up()  # a worker exits if the server is slow to answer at its start
-            state = self.state(run)
+            state = ""
+            with contextlib.suppress(httpx.HTTPError):  # while the server is unreachable
+                state = str(self.server.flow_run(run)["state_type"])
             if self.programs() or state in {"SCHEDULED", ""}:
                 seen = time.monotonic()
             elif state in FINAL:

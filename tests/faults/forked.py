@@ -4,7 +4,6 @@ Everything else is as on the command line. This module imports nothing of the pr
 `tests.faults.edits`, each stage imports its repository's code.
 """
 
-import functools
 import os
 import runpy
 import shlex
@@ -24,22 +23,17 @@ import psutil
 from dvc.cli import main as dvc_main
 
 Hook = Callable[[], object]  # called in a new process to prepare a fault
-Hooks = Mapping[str, Hook]  # by the stage's name; "dvc" is DVC's own process, "*" any stage that is not named
+Hooks = Mapping[str, Hook]  # by the stage's name; "dvc" is DVC's own process, whose stages inherit the fault
 
 
 class Process(ForkProcess):
-    """An action in a fork of this process, which returns its exit status."""
+    """An action in a fork of this process, which returns its exit status; for DVC, a `subprocess.Popen`."""
 
     pid: int
 
     def __init__(self, action: Callable[[], int]) -> None:
-        super().__init__()
-        self.action = action
+        super().__init__(target=lambda: sys.exit(action()))
         self.start()
-
-    def run(self) -> None:
-        """Run the action; called in the fork."""
-        sys.exit(self.action())
 
     def wait(self) -> int:
         """Wait for the end; return the exit status, negative after a signal."""
@@ -47,41 +41,16 @@ class Process(ForkProcess):
         assert self.exitcode is not None
         return self.exitcode
 
-    def kill_group(self) -> None:
-        """Kill it and all that it has started, if it is still running."""
-        if self.is_alive():
-            os.killpg(self.pid, signal.SIGKILL)
-
-
-class Stage:
-    """Replaces `subprocess.Popen` in DVC: runs a stage's command in a fork."""
-
-    def __init__(self, hooks: Hooks, command: list[str], cwd: str, env: dict[str, str], **_: Any) -> None:
-        self.returncode: int | None = None
-        self.process = Process(functools.partial(run_stage, hooks, command[-1], cwd, env))
-
-    def communicate(self) -> None:
-        """Wait for the end."""
-        self.returncode = self.process.wait()
-
-
-def run_stage(hooks: Hooks, command: str, cwd: str, env: dict[str, str]) -> int:
-    """Run the stage's runner as `python -m` does."""
-    os.chdir(cwd)
-    os.environ.clear()
-    os.environ.update(env)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    hooks.get(env["DVC_STAGE"], hooks.get("*", lambda: None))()
-    _, _, module, *arguments = shlex.split(command)
-    sys.argv = [module, *arguments]
-    runpy.run_module(module, run_name="__main__", alter_sys=True)
-    threading._shutdown()  # type: ignore[attr-defined]  # as Python does at exit: end executors
-    return 0
+    communicate = wait
+    returncode = ForkProcess.exitcode
 
 
 def start(folder: Path, hooks: Hooks | None = None, *options: str) -> Process:
     """Start `dvc repro` in its own session; its output goes to a file next to the folder."""
     hooks = hooks or {}
+
+    def start_stage(command: list[str], cwd: str, env: dict[str, str], **_: Any) -> Process:
+        return Process(lambda: run_stage(command[-1], cwd, env, hooks.get(env["DVC_STAGE"])))
 
     def run() -> int:
         os.setsid()
@@ -91,11 +60,25 @@ def start(folder: Path, hooks: Hooks | None = None, *options: str) -> Process:
         os.chdir(folder)
         os.environ["DVC_NO_ANALYTICS"] = "1"
         hooks.get("dvc", lambda: None)()
-        popen = SimpleNamespace(Popen=functools.partial(Stage, hooks))
-        with mock.patch.object(dvc.stage.run, "subprocess", popen):
+        with mock.patch.object(dvc.stage.run, "subprocess", SimpleNamespace(Popen=start_stage)):
             return int(dvc_main(["repro", *options]))
 
     return Process(run)
+
+
+def run_stage(command: str, cwd: str, env: dict[str, str], hook: Hook | None) -> int:
+    """Run the stage's runner as `python -m` does."""
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(env)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if hook:
+        hook()
+    _, _, module, *arguments = shlex.split(command)
+    sys.argv = [module, *arguments]
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+    threading._shutdown()  # type: ignore[attr-defined]  # as Python does at exit: end executors
+    return 0
 
 
 def left_running(folder: Path) -> list[psutil.Process]:

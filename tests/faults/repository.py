@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 
 from dvc.repo import Repo
-from filelock import FileLock
 from ruamel.yaml import YAML
 
 from convs2s.config.params import Params
@@ -24,15 +23,11 @@ Kills = collections.Counter[str]  # by target
 
 
 def make_base(folder: Path) -> Path:
-    """Make the repository in a folder and run the DAG, unless another process already has; return it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    base = folder / "base"
-    for name in stages():
+    """Make the repository in a folder and run the DAG; return it."""
+    for name in stages():  # so that no fork has to
         importlib.import_module(f"pipelines.stages.{name}")
-    with FileLock(folder / "lock"):
-        if not base.exists():
-            make(base)
-            assert repro(base) == 0, base.with_suffix(".log").read_text()[-3000:]
+    base = make(folder / "base")
+    assert repro(base) == 0, base.with_suffix(".log").read_text()[-3000:]
     return base
 
 
@@ -54,11 +49,8 @@ def toy_params(folder: Path) -> Params:
 def make(folder: Path) -> Path:
     """Make the repository, in which nothing has run yet."""
     folder.mkdir(parents=True)
-    source = folder.with_name("source")  # shared by all, so that edits during the run disturb none
     for name in ("convs2s", "pipelines"):
-        if not (source / name).exists():
-            shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-        (folder / name).symlink_to(source / name)
+        (folder / name).symlink_to(ROOT / name)
     for name in ("dvc.yaml", ".dvcignore"):
         shutil.copy(ROOT / name, folder)
     (folder / "data" / "none").mkdir(parents=True)
@@ -68,7 +60,6 @@ def make(folder: Path) -> Path:
         yaml.dump(toy_params(folder).model_dump(mode="json"), stream)
     Repo.init(str(folder), no_scm=True).close()
     (folder / ".dvc" / "config").write_text("[core]\n no_scm = true\n analytics = false\n")
-    repair(folder)  # keeps DVC's databases in the repository, so that a case can damage them as well
     return folder
 
 
