@@ -1,4 +1,4 @@
-"""Kill runs of the DAG at random times: `python -m tests.faults 1000` for 1000 kills, or `100 --flow`.
+"""Kill runs of the DAG at random times: `python -m tests.faults 1000` for 1000 kills.
 
 Each round starts from scratch and ends when `dvc repro` has succeeded; its outputs must then equal those of
 an undisturbed run.
@@ -6,7 +6,6 @@ an undisturbed run.
 
 import argparse
 import contextlib
-import functools
 import os
 import random
 import shutil
@@ -14,13 +13,13 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
 
 from pipelines.repair import repair
-from tests.faults import flow_kills, forked, repository
+from tests.faults import forked, repository
 from tests.faults.repository import Kills
 from tests.faults.results import differences, outputs
 
@@ -59,36 +58,23 @@ def play(
             return kills, [*map(str, forked.left_running(folder)), *differences(folder, expected)]
 
 
-def play_rounds(count: int, play: Callable[[], tuple[Kills, list[str]]]) -> int:
-    """Play rounds until there were `count` kills, but not after one that differs; return the exit status."""
-    total, faults = Kills(), list[str]()
-    while total.total() < count and not faults:
-        kills, faults = play()
-        total += kills
-        print(f"{total.total()} kills: {dict(total)}: {faults or 'equal'}", flush=True)
-    return int(bool(faults))
-
-
 def main() -> int:
-    """Print a line for each round and the totals; return the exit status."""
+    """Play rounds until there were enough kills, or one differs; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
     parser.add_argument("kills", type=int)
-    parser.add_argument("--flow", action="store_true", help="kill `make flow`, with its server and worker")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    dice = random.Random(arguments.seed)
+    dice, total, faults = random.Random(arguments.seed), Kills(), list[str]()
     with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        if arguments.flow:
-            with flow_kills.start_clone(folder) as (clone, expected, patience):
-                play_round = functools.partial(flow_kills.play, clone, expected, dice, patience)
-                return play_rounds(arguments.kills, play_round)
-        base = repository.make_base(folder)
+        base = repository.make_base(Path(temporary))
         begin, expected = time.monotonic(), outputs(base)
         repository.repro(base)
         patience = 4 * (time.monotonic() - begin)  # a run with nothing to do takes a quarter of it
-        play_round = functools.partial(play, folder / "round", expected, dice, patience)
-        return play_rounds(arguments.kills, play_round)
+        while total.total() < arguments.kills and not faults:
+            kills, faults = play(base.with_name("round"), expected, dice, patience)
+            total += kills
+            print(f"{total.total()} kills: {dict(total)}: {faults or 'equal'}", flush=True)
+    return int(bool(faults))
 
 
 if __name__ == "__main__":

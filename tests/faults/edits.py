@@ -8,6 +8,7 @@ other than those it had read would not run again.
 This process imports nothing of the project, because each stage must import what its repository contains.
 """
 
+import argparse
 import functools
 import importlib
 import random
@@ -100,9 +101,11 @@ def play(base: Path, seconds: float, dice: random.Random) -> list[str]:
     return [*faults, *differences(folder, edited if is_undone else plain)]
 
 
-def main(edits: int) -> int:
+def main() -> int:
     """Play rounds until one has an error; return the exit status."""
-    dice = random.Random(1)
+    parser = argparse.ArgumentParser(prog="python -m tests.faults.edits", description=__doc__)
+    parser.add_argument("edits", type=int)
+    edits, dice = parser.parse_args().edits, random.Random(1)
     for name in LIBRARIES:
         importlib.import_module(name)
     with tempfile.TemporaryDirectory() as temporary:
@@ -120,4 +123,4 @@ def main(edits: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1])))
+    sys.exit(main())

@@ -87,10 +87,3 @@ def test_mistakes_in_the_corpus_are_shown(data: Path) -> None:
     counts = {"pairs_read": 30000, "overlap": overlap, "warnings": ["test: swapped"]}
     write_json(data / "filtered" / "report.json", counts)
     assert "\nWarning: test: swapped\ntest pairs also in training: 1 of 2,000\n" in summarize(data)
-
-
-def test_the_report_ends_with_what_comes_next(data: Path) -> None:
-    """An experiment's model must be restored first."""
-    use = f"convs2s translate --model {data}/models/1\nOther outputs: docs/tutorial.md"
-    assert summarize(data).endswith(f"\nTo use a model: .venv/bin/{use}")
-    assert summarize(data, "more").endswith(f"\nTo use a model: dvc exp apply more && .venv/bin/{use}")

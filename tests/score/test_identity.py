@@ -24,15 +24,12 @@ def test_name_lines_and_hash_are_those_of_the_download(tmp_path: Path) -> None:
 
 def test_further_references_are_part_of_the_test_set(tmp_path: Path) -> None:
     """ROUGE depends on them, so other references make it another test set."""
-    write_lines(tmp_path / "a.tsv", ["one\teins"])
+    for name in ("pair", "ref1", "ref2"):
+        write_lines(tmp_path / name, [f"text of {name}"])
     found = []
-    for name in ("ref1", "ref2", None):
-        if name is not None:
-            write_lines(tmp_path / name, [f"text of {name}"])
-        references = [tmp_path / name] if name is not None else []
-        write_split(
-            [file_part([tmp_path / "a.tsv"], (0, 1), ("en", "de"))], tmp_path / f"with-{name}", references
-        )
-        found.append(identify(tmp_path / f"with-{name}"))
-    assert [one.name for one in found] == ["a.tsv and ref1", "a.tsv and ref2", "a.tsv"]
-    assert len({one.sha256 for one in found}) == 3
+    for references in (["ref1"], ["ref2"], []):
+        part = file_part([tmp_path / "pair", tmp_path / "pair"], None, ("en", "de"))
+        write_split([part], tmp_path / "split", [tmp_path / name for name in references])
+        found.append(identify(tmp_path / "split"))
+    assert len({identity.sha256 for identity in found}) == 3
+    assert found[0].name == "pair and pair and ref1"

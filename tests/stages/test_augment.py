@@ -13,7 +13,7 @@ from convs2s.config.section import NOTHING
 from convs2s.model.description import seal
 from convs2s.package.start import check_models
 from pipelines.stages import augment
-from tests.package.small_package import edit_settings, write_small_package
+from tests.package.small_package import write_small_package
 from tests.presets import change_preset
 
 LINES = [
@@ -75,9 +75,7 @@ def test_the_models_of_a_folder_translate_together(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", r"text\.txt: expected sentences to translate, found none"),
         (b" \n\n", r"expected sentences to translate, found none"),
-        ("schön\n".encode("latin-1"), r"text\.txt, line 1: byte 3 is 0xf6, which is not UTF-8"),
         (b"gut\n" * 9 + "schön\n".encode("latin-1"), r"line 10: byte 3 is 0xf6, which is not UTF-8"),
     ],
 )
@@ -100,8 +98,6 @@ def test_a_fault_of_the_text_is_found_before_anything_is_translated(
         ("reverse", NOTHING, ValueError, r"from en to de, .* found .*reverse, which is from de to en"),
         ("nowhere", NOTHING, FileNotFoundError, r"augment\.models: expected a model folder, .*nowhere"),
         ("empty", NOTHING, FileNotFoundError, r"augment\.models: .* folder of some, found none in .*empty"),
-        ("both", NOTHING, ValueError, r"from en to de, .* found .*reverse"),
-        ("mixed", NOTHING, ValueError, r"tokenizer\.json differ\. Expected members of an ensemble"),
         ("reverse", "none.txt", FileNotFoundError, r"augment\.text: expected a file .*none\.txt"),
     ],
 )
@@ -111,16 +107,11 @@ def test_models_and_text_are_checked_before_anything_runs(
     """A model of the wrong direction would translate German as English without an error."""
     write_small_package(tmp_path)
     reverse = write_small_package(tmp_path / "elsewhere").rename(tmp_path / "reverse")
-    other = write_small_package(tmp_path / "elsewhere").rename(tmp_path / "other")
     settings = (reverse / "tokenizer.json").read_text(encoding="utf-8")
     swapped = settings.replace('"en"', '"??"').replace('"de"', '"en"').replace('"??"', '"de"')
     (reverse / "tokenizer.json").write_text(swapped, encoding="utf-8")
     seal(reverse)
-    edit_settings(other, "tokenizer.json", "tokenize", lowercase=True)
-    for folder, names in {"empty": (), "both": ("package", "reverse"), "mixed": ("package", "other")}.items():
-        (tmp_path / folder).mkdir()
-        for name in names:
-            (tmp_path / folder / name).symlink_to(tmp_path / name)
+    (tmp_path / "empty").mkdir()
     (tmp_path / "text.txt").write_text("ein Haus\n")
     values = {"augment.models": models, "augment.text": text}
     params = Params.model_validate(change_preset("tatoeba-en-de", values))
