@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from convs2s.base.files import read_json
 from convs2s.config.faults import validate
 from convs2s.config.model import ModelParams
 from convs2s.config.section import Section
@@ -19,7 +20,6 @@ from convs2s.config.section import Section
 DESCRIPTION, WEIGHTS, CARD = "model.json", "weights.safetensors", "README.md"
 
 VocabularySize = Annotated[int, Field(ge=1, lt=2**31)]
-FileName = Annotated[str, Field(pattern=r"^[^/\\]+$")]
 
 
 class Description(Section):
@@ -32,7 +32,7 @@ class Description(Section):
     """The same for the target."""
     padding_id: Annotated[int, Field(ge=0)]
     """In both vocabularies."""
-    files: dict[FileName, str]
+    files: dict[str, str]
     """SHA-256 of each file in the folder but model.json and the card."""
     sha256: str
     """SHA-256 of the rest of model.json."""
@@ -41,13 +41,9 @@ class Description(Section):
 def read_description(folder: Path) -> Description:
     """Read the model.json of a folder."""
     path = folder / DESCRIPTION
-    try:
-        content: Any = json.loads(path.read_text(encoding="utf-8"))
-        digest, expected = digest_of_content(content), content.get("sha256")
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} does not describe a model: {error!r}. Make or fetch it again.") from error
-    if digest != expected:
-        raise ValueError(describe_change(path, digest, expected))
+    content = read_json(path)
+    if (digest := digest_of_content(content)) != content.get("sha256"):
+        raise ValueError(describe_change(path, digest, content.get("sha256")))
     return validate(Description, content, f"{path} does not describe a model; make or fetch it again")
 
 
@@ -64,11 +60,7 @@ def seal(folder: Path) -> None:
 
 
 def check_files(folder: Path, digests: Mapping[str, str], names: Iterable[str] | None = None) -> None:
-    """Check files of a model folder against the digests of its model.json.
-
-    Args:
-        names: files to check, skipping those without a digest. None: all with a digest except the weights.
-    """
+    """Check files of a model folder, by default all but the weights, by the digests of its model.json."""
     for name in sorted(digests.keys() - {WEIGHTS} if names is None else digests.keys() & set(names)):
         path = folder / name
         if not path.is_file():

@@ -32,12 +32,9 @@ class Embedding(nn.Module):
         super().__init__()
         self.words = lookup_table(vocabulary_size, channels, padding_id)
         self.positions = lookup_table(max_positions, channels, 0) if max_positions else None
+        # The longest sequence that the position table allows, EOS included; None for any.
+        self.max_tokens = max_positions - 1 if max_positions else None
         self.dropout = layers.dropout(dropout)
-
-    @property
-    def max_tokens(self) -> int | None:
-        """Longest sequence that the position table allows, EOS included; None for any."""
-        return self.positions.num_embeddings - 1 if self.positions else None
 
     def forward(
         self, tokens: Int[Tensor, "B N"], padding: Bool[Tensor, "B N"] | None = None

@@ -52,6 +52,8 @@ class Seq2Seq(nn.Module):
         self.target_embedding = Embedding(
             target_size, size, rows if params.target_positions else None, padding_id, dropout, layers
         )
+        self.max_source_tokens = self.source_embedding.max_tokens
+        self.max_target_tokens = self.target_embedding.max_tokens
         self.encoder = Encoder(
             size,
             params.encoder_widths,
@@ -78,16 +80,6 @@ class Seq2Seq(nn.Module):
             if plain_output
             else linear(params.output_embedding_size, target_size, keep=1.0 - dropout)
         )
-
-    @property
-    def max_source_tokens(self) -> int | None:
-        """Longest source sentence, EOS included; None for any."""
-        return self.source_embedding.max_tokens
-
-    @property
-    def max_target_tokens(self) -> int | None:
-        """Longest target sentence, EOS included; None for any."""
-        return self.target_embedding.max_tokens
 
     def encode(self, source: Int[Tensor, "B S"]) -> Memory:
         """Encode source sentences, each ending in EOS, padded after it."""

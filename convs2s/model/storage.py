@@ -94,11 +94,9 @@ def check_fit(own: Mapping[str, torch.Tensor], weights: Mapping[str, torch.Tenso
         if expected.get(name) != stored.get(name)
     ]
     if faults:
-        more = f"\n  and {len(faults) - 5} more" if len(faults) > 5 else ""
         raise ValueError(
             f"{origin} does not fit the model it is loaded into:\n"
             + "\n".join(faults[:5])
-            + more
             + "\nWas it made with different values in the section `model`, or a different vocabulary?"
         )
 

@@ -1,13 +1,10 @@
 """Digests of a model folder: damage to any file is detected."""
 
-import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from convs2s.model.description import digest_of_content, seal
+from convs2s.model.description import seal
 from convs2s.package.translator import load
 from tests.package.small_package import write_small_package
 
@@ -34,28 +31,11 @@ def test_every_flipped_bit_is_found(package: Path) -> None:
             path.write_bytes(whole)
 
 
-def reseal(content: dict[str, Any], **changes: object) -> dict[str, Any]:
-    """Return a changed model.json with the right digest of its content."""
-    changed = content | changes
-    return changed | {"sha256": digest_of_content(changed)}
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda content: content.pop("files") and content, "has changed since it was written"),
-        (lambda content: content.pop("sha256") and content, "has changed since it was written"),
-        # An untrusted model.json with a valid digest cannot name files elsewhere.
-        (lambda content: reseal(content, files={"../secret": "0"}), r"files\.\.\./secret.*expected"),
-    ],
-)
-def test_a_changed_model_json_is_refused(
-    package: Path, change: Callable[[dict[str, Any]], dict[str, Any]], message: str
-) -> None:
-    """No part of the digests can be missing: damage to the key itself would disable the check."""
+def test_an_edited_model_json_is_refused(package: Path) -> None:
+    """Another number could give wrong translations."""
     path = package / "model.json"
-    path.write_text(json.dumps(change(json.loads(path.read_text(encoding="utf-8")))), encoding="utf-8")
-    with pytest.raises(ValueError, match=message):
+    path.write_text(path.read_text().replace('"padding_id": 0', '"padding_id": 1'))
+    with pytest.raises(ValueError, match=r"model\.json has changed since it was written"):
         load(package, "cpu")
 
 

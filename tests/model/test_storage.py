@@ -1,10 +1,8 @@
-import json
 import pickle
 from pathlib import Path
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 from torch.testing import assert_close
 
 from convs2s.engine.train.layers import FAST_LAYERS
@@ -69,17 +67,6 @@ def test_tied_tables_cannot_start_from_two(tmp_path: Path) -> None:
     load_start(tmp_path, model)
 
 
-@pytest.mark.parametrize("dtype", [torch.int8, torch.complex64, torch.float8_e4m3fn, torch.float64])
-def test_weights_of_another_type_are_refused_with_both_types(tmp_path: Path, dtype: torch.dtype) -> None:
-    """Anyone can write such a folder; PyTorch would fail later, or compute something else."""
-    saved(tmp_path)
-    path = tmp_path / "weights.safetensors"
-    save_file({name: weight.to(dtype) for name, weight in load_file(path).items()}, path)
-    seal(tmp_path)
-    with pytest.raises(ValueError, match=rf"expected \(.*\) torch.float32, found \(.*\) {dtype}"):
-        load_model(tmp_path)
-
-
 class Trap:
     """Creates a file in the current folder when it is unpickled."""
 
@@ -87,38 +74,12 @@ class Trap:
         return Path.touch, ("trap",)
 
 
-@pytest.mark.parametrize("content", [b"", bytes(1000), pickle.dumps(Trap())], ids=["empty", "zero", "pickle"])
-def test_other_content_is_refused_and_a_pickle_not_executed(
-    tmp_path: Path, content: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A broken copy is not a model, and someone else's model folder must not run code."""
+def test_a_pickle_is_refused_and_not_executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Someone else's model folder must not run code."""
     monkeypatch.chdir(tmp_path)
     saved(tmp_path)
-    (tmp_path / "weights.safetensors").write_bytes(content)
+    (tmp_path / "weights.safetensors").write_bytes(pickle.dumps(Trap()))
     seal(tmp_path)
     with pytest.raises(ValueError, match="damaged or not a safetensors file"):
         load_model(tmp_path)
     assert not Path("trap").exists()
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "message"),
-    [
-        ("source_size", -40, "source_size: expected greater than or equal to 1, found -40"),
-        ("target_size", 1e30, "target_size: expected an integer, found 1e+30"),
-        ("padding_id", -1, "padding_id: expected greater than or equal to 0, found -1"),
-        ("sizes", 1, "sizes: unknown key, found 1"),
-        ("architecture", [], "architecture: expected a dictionary"),
-    ],
-)
-def test_impossible_numbers_of_a_model_json_are_named(
-    tmp_path: Path, key: str, value: object, message: str
-) -> None:
-    """Each would load and give wrong translations."""
-    saved(tmp_path)
-    path = tmp_path / "model.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))
-    seal(tmp_path)
-    with pytest.raises(ValueError, match="does not describe a model; make or fetch it again:\n") as error:
-        load_model(tmp_path)
-    assert message in str(error.value)
