@@ -8,7 +8,17 @@ from typing import Any
 import pytest
 
 from convs2s.base.parallel import map_chunks
-from tests.base.chunk_work import make_adder, make_failing, make_leaving, make_nothing
+
+
+def add_process(numbers: list[int]) -> list[tuple[int, int]]:
+    return [(number, os.getpid()) for number in numbers]
+
+
+def leave(numbers: list[int]) -> int:
+    os._exit(3)
+
+
+make_adder = partial(partial, add_process)
 
 
 def test_results_are_in_order_and_complete() -> None:
@@ -42,16 +52,17 @@ def test_items_are_read_only_as_needed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "message"), [(partial(make_failing, 57), "number 57 is bad"), (make_nothing, "cannot be made")]
+    ("make", "message"),
+    [(partial(partial, bytes), r"in range\(0, 256\)"), (partial(int, "none"), "invalid literal")],
 )
 def test_an_error_comes_through_with_its_message(make: Any, message: str) -> None:
     """The fault may be in the data, or in a model to load; a pool's initializer would lose the message."""
     for workers in (1, 2):
         with pytest.raises(ValueError, match=message):
-            list(map_chunks(make, range(100), 10, "t", workers))
+            list(map_chunks(make, range(300), 100, "t", workers))
 
 
 def test_a_dead_process_is_reported() -> None:
     """The system kills processes when memory runs out; waiting forever would be worse than an error."""
     with pytest.raises(ChildProcessError, match=r"one of 2 worker processes died.*memory"):
-        list(map_chunks(make_leaving, range(100), 10, "t", workers=2))
+        list(map_chunks(partial(partial, leave), range(100), 10, "t", workers=2))

@@ -1,22 +1,17 @@
-"""Each benchmark runs at toy size and compares what it names; some numbers are worked out by hand."""
+"""Each benchmark runs at toy size and compares what it names."""
 
 import importlib
 import json
 import shlex
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-import torch
 
 from benchmarks import align, gpu_report, machine, overhead, round_trip, translate_large
-from benchmarks.data_stages import PAPER_PAIRS, extrapolate
 from convs2s.base.files import write_lines
 from tests.package.small_package import write_small_package
 
-CPU = torch.device("cpu")
 SOURCES = ["Das ist ein Haus .", "Hund", "", "Maus und Haus", "der Hund", "die Maus"]
 TARGETS = ["Das ist ein Haus .", "Hund", "", "noch eins", "ein Hund", "die Maus aus"]
 
@@ -24,23 +19,6 @@ TARGETS = ["Das ist ein Haus .", "Hund", "", "noch eins", "ein Hund", "die Maus 
 @pytest.fixture(autouse=True)
 def _small_products(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(machine.ROWS, "cpu", 256)
-
-
-def test_variants_take_turns_after_a_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """12 units in 3 seconds of wall time; 6 seconds of processor time on 2 threads are 3 each."""
-    clock, processor = iter([10.0, 13.0] * 4), iter([1.0, 7.0] * 4)
-    monkeypatch.setattr(machine.time, "perf_counter", lambda: next(clock))
-    monkeypatch.setattr(machine.time, "process_time", lambda: next(processor))
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
-    order: list[str] = []
-
-    def work(name: str) -> float:
-        order.append(name)
-        return 12.0
-
-    speeds = machine.in_turns({name: partial(work, name) for name in "ab"}, 2, CPU)
-    assert order == ["a", "b"] * 3
-    assert speeds == {"a": [machine.Speed(4.0, 4.0)] * 2, "b": [machine.Speed(4.0, 4.0)] * 2}
 
 
 def test_align(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,16 +31,6 @@ def test_align(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     header, *rows = capsys.readouterr().out.splitlines()
     assert header.split("  ")[-1].strip() == "equal entries"
     assert rows[0].split()[0] == "builtin" and rows[0].split()[-1] == "1.0"
-
-
-@pytest.mark.parametrize(("exponent", "constant"), [(1.0, 0.0), (0.7, 0.0), (1.2, 0.0), (1.0, 5.0)])
-def test_extrapolation_is_exact_for_a_power_law_and_for_a_line(exponent: float, constant: float) -> None:
-    """Of a concave curve, the line is the larger, so what is missing is rather overestimated."""
-    sizes = np.array([100_000, 200_000, 400_000])
-    _, value, error = extrapolate(sizes, constant + sizes**exponent / 1e5)
-    expected = constant + PAPER_PAIRS**exponent / 1e5
-    exact = (value, error) == pytest.approx((expected, 0.0), abs=1e-6)
-    assert exact if exponent >= 1.0 else value > expected and error > 0.0
 
 
 SMALL_MODEL = "--model {folder}/package"

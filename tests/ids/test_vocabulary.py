@@ -13,7 +13,6 @@ from convs2s.ids.vocabulary import (
     read_vocabulary,
     write_vocabulary,
 )
-from convs2s.text.vocabulary.learning import CHUNK_PAIRS, count_words
 
 
 def test_special_symbols_come_first() -> None:
@@ -50,11 +49,3 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str) -> None:
         ValueError, match=r"source\.tsv, line 2: expected 'entry TAB count', .*, found .*dvc repro"
     ):
         read_vocabulary(path)
-
-
-def test_words_are_counted_by_side_over_all_chunks() -> None:
-    """Chunks are counted separately, on several cores; the sums must be those of the whole text."""
-    n = 3 * CHUNK_PAIRS
-    source, target = count_words(("a b a", "x" if i % 2 else "y") for i in range(n))
-    assert source == {"a": 2 * n, "b": n}
-    assert target == {"x": n // 2, "y": n // 2}
