@@ -3,7 +3,7 @@
 import hashlib
 import itertools
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,9 +18,10 @@ from convs2s.base.messages import inflect
 Pair = tuple[str, str]
 
 EMPTY, LONG, RATIO, REPEAT = "empty side", "too long", "ratio", "repeat"
+LENGTHS = "source_read", "target_read", "source_kept", "target_kept"
 BIN_WORDS = 5
-LAST_BIN = 200
-"""Histograms of lengths have bins of BIN_WORDS words; the last begins at LAST_BIN, and is open."""
+BINS = 41
+"""Histograms of lengths have bins of BIN_WORDS words; the last, from 200 words, is open."""
 SAMPLE_PAIRS = 5  # per rule
 LONGEST_SAMPLE = 300  # characters per side
 
@@ -67,7 +68,7 @@ class PairFilter:
     read: int = 0
     kept: int = 0
     removed: dict[str, int] = field(default_factory=lambda: dict.fromkeys((EMPTY, LONG, RATIO, REPEAT), 0))
-    _lengths: dict[str, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
+    _lengths: dict[str, list[int]] = field(default_factory=lambda: {name: [0] * BINS for name in LENGTHS})
     _samples: dict[str, dict[int, dict[str, Any]]] = field(default_factory=lambda: defaultdict(dict))
     _seen: set[int] = field(default_factory=set)
 
@@ -93,8 +94,8 @@ class PairFilter:
                 del sample[max(sample)]
 
     def _count_lengths(self, which: str, source: int, target: int) -> None:
-        self._lengths[f"source_{which}"][min(source, LAST_BIN) // BIN_WORDS] += 1
-        self._lengths[f"target_{which}"][min(target, LAST_BIN) // BIN_WORDS] += 1
+        self._lengths[f"source_{which}"][min(source // BIN_WORDS, BINS - 1)] += 1
+        self._lengths[f"target_{which}"][min(target // BIN_WORDS, BINS - 1)] += 1
 
     def _rule(self, source: int, target: int, pair: Pair) -> str | None:
         """Return the first rule that removes a pair with these numbers of words; None if no rule does."""
@@ -148,10 +149,7 @@ class PairFilter:
 
     def lengths_table(self) -> pd.DataFrame:
         """Return a row for each bin: its lower bound in words, then the sentences read and kept, per side."""
-        bins = range(LAST_BIN // BIN_WORDS + 1)
-        names = "source_read", "target_read", "source_kept", "target_kept"
-        counts = {name: [self._lengths[name][number] for number in bins] for name in names}
-        return pd.DataFrame({"words": [number * BIN_WORDS for number in bins]} | counts)
+        return pd.DataFrame({"words": [number * BIN_WORDS for number in range(BINS)]} | self._lengths)
 
     def report(self) -> dict[str, Any]:
         """Return the numbers of pairs read, kept and removed."""
@@ -172,17 +170,14 @@ def write_splits(
         For each split, the number of pairs and the number of words on each side.
     """
     counts = {split: {"pairs": 0, "source_words": 0, "target_words": 0} for split in ("train", "valid")}
-    numbered = (
-        (every is not None and number % every == 0, pair) for number, pair in enumerate(kept, start=1)
-    )
-    given = ((True, pair) for pair in given_valid) if every is None else ()
+    splits = ("valid" if every and number % every == 0 else "train" for number in itertools.count(1))
+    given = (("valid", pair) for pair in given_valid) if every is None else ()
     with PairWriter(folder / "train") as train, PairWriter(folder / "valid") as valid:
-        for is_valid, pair in itertools.chain(numbered, given):
-            (valid if is_valid else train).write(*pair)
-            split_counts = counts["valid" if is_valid else "train"]
-            split_counts["pairs"] += 1
-            split_counts["source_words"] += words(pair[0])
-            split_counts["target_words"] += words(pair[1])
+        for split, pair in itertools.chain(zip(splits, kept, strict=False), given):
+            (train if split == "train" else valid).write(*pair)
+            counts[split]["pairs"] += 1
+            counts[split]["source_words"] += words(pair[0])
+            counts[split]["target_words"] += words(pair[1])
     return counts
 
 

@@ -139,7 +139,7 @@ def learn(kind: str, counts: Mapping[str, int], size: int, name: str) -> bytes:
                 f"at least {least}: raise {name} in params.yaml, or clean the text of stray scripts."
             ) from error
         raise
-    pieces = Bpe(model.getvalue()).size()
+    pieces = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue()).get_piece_size() - 1
     if pieces < size:
         raise too_large(name, size, pieces, "useful pieces")
     return model.getvalue()

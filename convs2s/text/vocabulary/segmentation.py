@@ -27,10 +27,6 @@ class Bpe:
     def __init__(self, model: bytes) -> None:
         self._model = sentencepiece.SentencePieceProcessor(model_proto=model)
 
-    def size(self) -> int:
-        """Return the number of pieces, not counting the unknown one."""
-        return int(self._model.get_piece_size()) - 1
-
     def pieces(self, word: str) -> list[str]:
         """Return the pieces of a word; a run of characters that the model lacks is its own piece."""
         pieces: list[str] = self._model.encode(replace_mark(word), out_type=str)
