@@ -96,15 +96,13 @@ def plot_curves(trainings: Mapping[str, Path]) -> Figure:
     for axes, (name, (title, scale)) in zip(figure.subplots(2, 2).flat, PANELS.items(), strict=True):
         axes.set_title(title, fontsize="medium")
         axes.set_xlabel("updates")
+        axes.set_yscale(scale)
         for label, curves in trainings.items():
             if (curves / name).is_file():
                 table = pd.read_csv(curves / name, sep="\t")
-                values = table[Path(name).stem]
-                marked = "o" if len(table) < 30 else ""
-                lines[label] = axes.plot(table["step"], values, marker=marked, markersize=3, linewidth=1)[0]
-                if len(table) and (values > 0).all():
-                    axes.set_yscale(scale)
-        if axes.get_yscale() == "log":  # 6 and 1e-02, not 6×10⁰ and 10⁻²
+                style = {"marker": "o" if len(table) < 30 else "", "markersize": 3, "linewidth": 1}
+                lines[label] = axes.plot(table["step"], table[Path(name).stem], **style)[0]
+        if scale == "log":  # 6 and 1e-02, not 6×10⁰ and 10⁻²
             axes.yaxis.set_major_formatter(LogFormatter())
             axes.yaxis.set_minor_formatter(LogFormatter())
         axes.grid(alpha=0.3)

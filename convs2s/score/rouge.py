@@ -57,14 +57,11 @@ class Rouge:
     def signature(self, references: Sequence[Sequence[str]]) -> str:
         """Return the signature of a score, in the style of sacreBLEU's."""
         numbers = {len(texts) for texts in references}
-        return "|".join([
-            f"nrefs:{numbers.pop() if len(numbers) == 1 else 'var'}",
-            f"measure:{self.measure}",
-            f"bytes:{self.max_bytes or 'all'}",
-            "stem:yes|refs:together",
-            f"jackknife:{'yes' if self.jackknife else 'no'}",
-            f"rouge-score:{version('rouge-score')}",
-        ])  # fmt: skip
+        return (
+            f"nrefs:{numbers.pop() if len(numbers) == 1 else 'var'}|measure:{self.measure}|"
+            f"bytes:{self.max_bytes or 'all'}|stem:yes|refs:together|"
+            f"jackknife:{'yes' if self.jackknife else 'no'}|rouge-score:{version('rouge-score')}"
+        )
 
     def _cut(self, text: str) -> str:
         # Neither a non-ASCII byte nor half a character at the limit is a letter.

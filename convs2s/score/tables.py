@@ -27,7 +27,7 @@ def score_table(results: Sequence[Mapping[str, object]]) -> pd.DataFrame:
     seed there is none. The columns are text, member, then the scores, rounded, in the order of DIGITS.
     """
     table = pd.DataFrame(results)
-    names, parts = score_names(table), []
+    names, parts = [name for name in DIGITS if name in table], []
     for text, rows in table.groupby("text", sort=False):
         is_seed = rows["member"] != "ensemble"
         seeds = rows[is_seed]
@@ -37,14 +37,9 @@ def score_table(results: Sequence[Mapping[str, object]]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)[["text", "member", *names]].round(DIGITS)
 
 
-def score_names(table: pd.DataFrame) -> list[str]:
-    """Return the columns of a table that are scores, in the order of DIGITS."""
-    return [name for name in DIGITS if name in table.columns]
-
-
 def nested_metrics(table: pd.DataFrame, text: str) -> dict[str, object]:
     """Return the scores of one text, nested as shown by DVC: seeds.1.bleu, mean.bleu, ..."""
-    rows = table[table["text"] == text].set_index("member")[score_names(table)]
+    rows = table[table["text"] == text].set_index("member").drop(columns="text")
     scores: dict[Any, object] = dict(rows.to_dict("index"))
     seeds = {member: scores.pop(member) for member in list(scores) if member.isdigit()}
     return {"seeds": seeds, **scores}

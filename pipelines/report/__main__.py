@@ -33,13 +33,8 @@ def write(names: Sequence[str], root: Path, out: Path) -> None:
 
 def render(runs: Sequence[Run]) -> str:
     """Return the page about one run, or several side by side; it loads nothing from other files or hosts."""
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    loader = FileSystemLoader(Path(__file__).parent)
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
     environment.filters["table"] = tables.to_html
     page = environment.get_template("page.html").render(
         runs=runs,

@@ -22,7 +22,6 @@ from convs2s.text.words.tokenization import Tokenizer
 from pipelines.report.scores import find, read_json
 
 LOCK = "dvc.lock"
-SPLITS = ("train", "valid", "development", "test")
 FILES = (
     "evaluation", "raw/test", "filtered/report.json", "filtered/rules.csv", "filtered/removed.json",
     "replaced", "costs",
@@ -39,17 +38,18 @@ class Run:
 
     @cached_property
     def sections(self) -> dict[str, Any]:
-        """The values of params.yaml that the run has used, as DVC has recorded them in dvc.lock."""
+        """The values of params.yaml that the run has used, as DVC has recorded them in dvc.lock: by section,
+        but those of download by split.
+        """
         stages = parse_yaml(find(self.folder / LOCK).read_text(encoding="utf-8"), LOCK)["stages"]
         recorded = {name: stage.get("params", {}).get("params.yaml", {}) for name, stage in stages.items()}
-        items = {"all", *SPLITS, *map(str, recorded["evaluate"]["seeds"])}
-        sections: dict[str, Any] = {name: {} for name in Params.model_fields}
-        for name, values in recorded.items():
-            if name.rpartition("@")[2] in {name, *items}:  # others are of seeds that are no longer used
-                for key, value in values.items():
-                    section, _, rest = key.partition(".")
-                    sections[section] = sections[section] | {rest: value} if rest else value
-        return {name: values for name, values in sections.items() if values != {}}
+        seeds, values = {*map(str, recorded["evaluate"]["seeds"])}, dict[str, Any]()
+        for name, stage_values in recorded.items():
+            item = name.partition("@")[2]
+            if not item.isdigit() or item in seeds:  # others are of seeds that are no longer used
+                values |= stage_values
+        order = list(Params.model_fields)
+        return dict(sorted(values.items(), key=lambda entry: order.index(entry[0].partition(".")[0])))
 
     @property
     def params(self) -> dict[str, Any]:
@@ -111,19 +111,15 @@ def open_revision(name: str, root: Path, folder: Path) -> Run:
             f"{name}: found neither a folder nor a revision ({error}). Expected a folder with params.yaml "
             "and data/, a git revision, or an experiment that dvc exp list shows."
         ) from error
-    if not files.exists(LOCK):
-        raise ValueError(
-            f"{name}: this revision has no dvc.lock, so it has no results. Expected a commit that has "
-            "one: after make repro, git add dvc.lock params.yaml && git commit."
-        )
     run = Run(name, folder)
     try:
         fetch(files, [LOCK, *(f"data/{path}" for path in FILES)], folder)
         fetch(files, [f"data/{path.format(seed)}" for path in OF_SEED for seed in run.seeds], folder)
     except (DvcException, DataIndexDirError, OSError) as error:
         raise ValueError(
-            f"{name}: the outputs of this revision are not in DVC's cache ({error}). If another machine ran "
-            "it, get them: dvc pull --all-commits, or dvc exp pull. Otherwise, run it again."
+            f"{name}: this revision has no dvc.lock, or its outputs are not in DVC's cache ({error}). After "
+            "make repro, git add dvc.lock params.yaml && git commit. If another machine ran it, get the "
+            "outputs: dvc pull --all-commits, or dvc exp pull. Otherwise, run it again."
         ) from error
     return run
 

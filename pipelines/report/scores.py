@@ -74,20 +74,17 @@ def score_table(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def show_examples(path: Path) -> list[str]:
-    """Return a text for each example, wrapped, without control characters, which could clear a screen."""
+    """Return the lines of the examples, wrapped, without control characters, which could clear a screen."""
     header, *rows = [visible(line).split("\t") for line in read_lines(path)]
-    texts = []
+    lines = []
     for row in rows:
         example = dict(zip(header, row, strict=True))
-        text = "line {line}, model {model}: sentence BLEU {bleu}, chrF2 {chrf}\n".format(**example)
+        lines.append("line {line}, model {model}: sentence BLEU {bleu}, chrF2 {chrf}".format(**example))
         for side in ("source", "hypothesis", "reference"):
-            label = f"  {side:12}"
-            text += textwrap.fill(
-                example[side] or "(empty)", WIDTH, initial_indent=label, subsequent_indent=" " * 14
-            )
-            text += "\n"
-        texts.append(text)
-    return texts
+            text = f"  {side:12}{example[side] or '(empty)'}"
+            lines.append(textwrap.fill(text, WIDTH, subsequent_indent=" " * 14))
+        lines.append("")
+    return lines
 
 
 def list_mistakes(path: Path) -> list[str]:

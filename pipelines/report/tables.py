@@ -11,11 +11,8 @@ from markupsafe import Markup
 from pipelines.report.run import Run
 from pipelines.report.scores import TITLES, score_table
 
-Row = dict[str, Any]
-"""The value in each column, by title."""
 
-
-def to_html(rows: pd.DataFrame | Sequence[Row] | Mapping[str, Any]) -> Markup:
+def to_html(rows: pd.DataFrame | Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> Markup:
     """Return a table with titles in words and formatted numbers; a mapping has a row for each key."""
     if isinstance(rows, Mapping):
         rows = [
@@ -44,7 +41,7 @@ def list_parameters(run: Run) -> dict[str, str]:
     }
 
 
-def list_runs(runs: Sequence[Run]) -> list[Row]:
+def list_runs(runs: Sequence[Run]) -> list[dict[str, Any]]:
     """Return a row per run: its differing parameters and main scores; ± is over seeds."""
     parameters = [list_parameters(run) for run in runs]
     names = dict.fromkeys(name for values in parameters for name in values)
@@ -73,7 +70,7 @@ def list_scores(run: Run) -> pd.DataFrame:
     return score_table(run.table("evaluation/scores.csv")).reset_index(names="model")
 
 
-def list_trainings(runs: Sequence[Run]) -> list[Row]:
+def list_trainings(runs: Sequence[Run]) -> list[dict[str, Any]]:
     """Return a row per training: its metrics and cost."""
     trainings = [(run, seed) for run in runs for seed in run.seeds]
     return [

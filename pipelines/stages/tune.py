@@ -11,8 +11,6 @@ from convs2s.config.section import Seeds
 from convs2s.config.translate import TranslateSection
 from convs2s.decode.length_normalization import NEUTRAL, best_alpha, best_hypothesis, with_alpha
 
-COLUMNS = ["alpha", "bleu", "length_ratio"]
-
 
 def run(
     params: TuneParams,
@@ -34,37 +32,29 @@ def run(
     trained/SEED/model of all seeds together. Scores are BLEU of tokenized text, without unknown-word
     replacement. If translate.alpha is a number, nothing is searched, and alphas.csv has no rows.
     """
-    if translate.alpha != "tuned":
-        write(pd.DataFrame(columns=COLUMNS), {"alpha": translate.alpha}, out)
-        return
-    # This imports PyTorch, which takes seconds.
-    from convs2s.decode.load_words import load_words, models_of, translate_corpus  # noqa: PLC0415
-    from convs2s.score.corpus_scores import length_ratio, tokenized_bleu  # noqa: PLC0415
+    rows, chosen = list[tuple[float, float, float]](), {"alpha": translate.alpha}
+    if translate.alpha == "tuned":
+        # These import PyTorch, which takes seconds.
+        from convs2s.decode.load_words import load_words, models_of, translate_corpus  # noqa: PLC0415
+        from convs2s.score.corpus_scores import length_ratio, tokenized_bleu  # noqa: PLC0415
 
-    pairs = list(read_folder(development)) or list(read_folder(valid))
-    references = [target for _, target in pairs]
-    # Keep the whole beam; the alpha of the search itself only orders it.
-    search = with_alpha(translate, NEUTRAL).model_copy(update={"n_best": translate.beam_size})
-    models = models_of(member, seeds, trained)
-    translator = load_words(models, vocabulary, candidates / "candidates.npz", search)
-    print(translator.precision, file=sys.stderr)
-    n_best_lists = list(
-        translate_corpus(translator, [source.split() for source, _ in pairs], keep_attention=False)
-    )
-    rows = []
-    for alpha in params.alphas:
-        lines = [" ".join(best_hypothesis(hypotheses, alpha).words) for hypotheses in n_best_lists]
-        rows.append((alpha, tokenized_bleu(lines, references).value, length_ratio(lines, references)))
-    table = pd.DataFrame(rows, columns=COLUMNS)
-    bleu = {alpha: score for alpha, score, _ in rows}
-    best = best_alpha(bleu)
-    write(table, {"alpha": best, "development_bleu": bleu[best]}, out)
-    print(f"{member}: alpha {best} has the best BLEU of the development set, {bleu[best]:.2f}")
-
-
-def write(table: pd.DataFrame, chosen: dict[str, float], out: Path) -> None:
-    """Write both files, atomically."""
+        pairs = list(read_folder(development)) or list(read_folder(valid))
+        sources, references = [source.split() for source, _ in pairs], [target for _, target in pairs]
+        # Keep the whole beam; the alpha of the search itself only orders it.
+        search = with_alpha(translate, NEUTRAL).model_copy(update={"n_best": translate.beam_size})
+        models = models_of(member, seeds, trained)
+        translator = load_words(models, vocabulary, candidates / "candidates.npz", search)
+        print(translator.precision, file=sys.stderr)
+        n_best_lists = list(translate_corpus(translator, sources, keep_attention=False))
+        for alpha in params.alphas:
+            lines = [" ".join(best_hypothesis(hypotheses, alpha).words) for hypotheses in n_best_lists]
+            rows.append((alpha, tokenized_bleu(lines, references).value, length_ratio(lines, references)))
+        bleu = {alpha: score for alpha, score, _ in rows}
+        best = best_alpha(bleu)
+        chosen = {"alpha": best, "development_bleu": bleu[best]}
+        print(f"{member}: alpha {best} has the best BLEU of the development set, {bleu[best]:.2f}")
     with atomic_path(out) as temporary:
         temporary.mkdir()
+        table = pd.DataFrame(rows, columns=["alpha", "bleu", "length_ratio"])
         table.to_csv(temporary / "alphas.csv", index=False, encoding="utf-8", lineterminator="\n")
         write_json(temporary / "alpha.json", chosen)
