@@ -102,21 +102,6 @@ def test_the_library_is_usable_without_dvc_and_prefect(graph: grimp.ImportGraph)
         assert wrong == []
 
 
-def test_imports_can_be_read_off_the_code() -> None:
-    """dvc.yaml names the code that a stage imports; only the runner imports by a computed name."""
-    for path in stage_code():
-        for node in nodes(path):
-            if isinstance(node, ast.Call) and called(node) in {"import_module", "__import__"}:
-                place = f"{path}:{node.lineno}"
-                assert path.stem == "__main__" or "convs2s" not in ast.unparse(node), place
-                assert path.stem in {"__main__", "subword_nmt"}, place
-
-
-def called(node: ast.Call) -> str:
-    """Return the last part of the called function's name."""
-    return str(getattr(node.func, "attr", getattr(node.func, "id", "")))
-
-
 def test_of_the_configuration_only_checked_values_get_out() -> None:
     """DVC tracks the values, not this code: sections do nothing but hold them."""
     for path in modules("convs2s/config"):

@@ -98,7 +98,6 @@ def test_a_dash_is_the_standard_stream(
         ("x.bz2", bz2.compress),
         ("x", lzma.compress),  # by content, whatever the name
         ("x.txt", zstd.compress),
-        ("x.lzma", lambda text: lzma.compress(text, lzma.FORMAT_ALONE)),
         ("x.gz", bytes),  # a browser has unpacked it
     ],
 )

@@ -29,7 +29,6 @@ DECOMPRESSORS: dict[bytes, Any] = {
     b"BZh": bz2.open,
     b"\xfd7zXZ\0": lzma.open,
     b"\x28\xb5\x2f\xfd": zstd.open,
-    b"\x5d\0\0": lzma.open,
 }
 SIDES = ("source", "target")
 CONVERSIONS = {

@@ -57,7 +57,6 @@ class Decoder(nn.Module):
         attention: which blocks attend (Table 5).
         dropout: probability of dropping, on the input of every block (§4.2).
         extra_scaling: sqrt(0.5) on d and c + h (T4).
-        layers: classes of the layers.
     """
 
     def __init__(

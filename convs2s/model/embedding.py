@@ -16,8 +16,6 @@ class Embedding(nn.Module):
         channels: f, the size of both kinds of vectors.
         max_positions: rows of the position table, of which row 0 is for padding; None for no positions.
         padding_id: the id whose vectors are zero.
-        dropout: probability of dropping.
-        layers: classes of the layers.
     """
 
     def __init__(

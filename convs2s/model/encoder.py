@@ -22,7 +22,6 @@ class Encoder(nn.Module):
         gradient_scale: 1/(2A); A attentions each feed back twice, by dot product and weighted sum (T6).
         spare_embeddings: do not scale the embeddings' gradient (§3.4), unlike PyTorch fairseq.
         extra_scaling: sqrt(0.5) on z + e (T4).
-        layers: classes of the layers.
     """
 
     def __init__(

@@ -24,11 +24,9 @@ class Seq2Seq(nn.Module):
     """Encoder, decoder and softmax layer.
 
     Args:
-        params: the architecture.
         source_size: source vocabulary entries, special symbols included.
         target_size: the same for the target.
         padding_id: the id that pads short sentences, after their tokens, on both sides.
-        dropout: probability of dropping.
         plain_output: make the output layer a table without weight norm, for vocabulary selection (T16).
         layers: classes of the layers; the weights and their names are the same for all.
     """

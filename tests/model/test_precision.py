@@ -32,7 +32,6 @@ GRAVITON2, GRAVITON3 = {"neon": True, "bf16": False}, {"neon": True, "bf16": Tru
         ("x86_64", ZEN4, "AVX512", False, "float32, as .* no bfloat16 products that PyTorch may use"),
         ("aarch64", GRAVITON2, "DEFAULT", False, "float32, as this processor has no bfloat16 products"),
         ("aarch64", GRAVITON3, "SVE256", True, "bfloat16, as this processor has .* of Arm"),
-        ("ppc64le", {}, "VSX", False, "float32, as this processor has no bfloat16 products"),
     ],
 )
 def test_auto_asks_the_processor(

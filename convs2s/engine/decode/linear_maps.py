@@ -35,13 +35,7 @@ class ScaledProduct(NamedTuple):
 
 
 class FloatMap:
-    """A linear map in float32 or bfloat16.
-
-    Args:
-        weight: must not change afterwards.
-        bias: or None.
-        dtype: of the products.
-    """
+    """A linear map in float32 or bfloat16; its weight must not change afterwards."""
 
     def __init__(
         self, weight: Float[Tensor, "N K"], bias: Float[Tensor, "N"] | None, dtype: torch.dtype
@@ -70,12 +64,7 @@ class FloatMap:
 
 
 class Int8Map:
-    """A linear map with 8-bit weights and inputs of 8 or 7 bits; between the products, everything is float32.
-
-    Args:
-        weight: copied.
-        bias: or None.
-    """
+    """A linear map with 8-bit weights and inputs of 8 or 7 bits; between products, everything is float32."""
 
     def __init__(self, weight: Float[Tensor, "N K"], bias: Float[Tensor, "N"] | None) -> None:
         if not can_pack(torch.float32):

@@ -121,15 +121,10 @@ class EngineState:
 
 @dataclass(frozen=True)
 class EngineScores:
-    """The scores of the next token, computed on demand; see `convs2s.decode.token_scores.LazyScores`.
-
-    Attributes:
-        output: the output layer.
-        features: its input.
-    """
+    """The scores of the next token, computed on demand; see `convs2s.decode.token_scores.LazyScores`."""
 
     output: LinearMap
-    features: Float32[Tensor, "R F"]
+    features: Float32[Tensor, "R F"]  # the output layer's input
 
     @property
     def size(self) -> int:
