@@ -1,16 +1,13 @@
-"""The files around the code: the wheel, its metadata and CITATION.cff."""
+"""The wheel has what users need."""
 
 import shutil
-import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
-from ruamel.yaml import YAML
 from setuptools.build_meta import build_editable, build_wheel
 
 ROOT = Path(__file__).parent.parent
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
 @pytest.fixture
@@ -43,10 +40,3 @@ def test_the_wheel_is_the_library_with_its_types(
     with zipfile.ZipFile(tmp_path / build_editable(str(tmp_path))) as wheel:
         [path] = [name for name in wheel.namelist() if name.endswith(".pth")]
         assert Path(wheel.read(path).decode().strip()) == source
-
-
-def test_the_citation_has_the_version_and_license_of_the_package() -> None:
-    """These values are kept in two files, which could drift apart."""
-    citation = YAML(typ="safe").load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    found = citation["title"], citation["version"], citation["license"]
-    assert found == (PROJECT["name"], PROJECT["version"], PROJECT["license"])
