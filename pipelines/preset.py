@@ -110,12 +110,15 @@ def apply_overrides(text: str, overrides: Overrides) -> tuple[str, Params]:
         *sections, key = [int(part) if part.isdigit() else part for part in name.split(".")]
         try:
             place = functools.reduce(operator.getitem, sections, content)
+            comments = place.ca.items.get(key)
             place[key] = CommentedSeq(value) if isinstance(value, list) else value
-        except (LookupError, TypeError) as error:
+        except (LookupError, TypeError, AttributeError) as error:
             hint = suggest(name, flatten_values(content))
             raise ValueError(f"params.yaml has no {name}; {hint}") from error
         if isinstance(value, list):
             place[key].fa.set_flow_style()  # [1, 2] on one line
+        if comments and comments[3] is not None:  # of a list over several lines
+            place.ca.items[key] = [*comments[:2], comments[2] or next(iter(comments[3]), None), None]
     changed = dump(content) if overrides else text
     return changed, parse_params(changed, "params.yaml")
 

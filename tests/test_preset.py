@@ -105,6 +105,8 @@ def test_only_the_lines_of_overrides_change() -> None:
     values = [[line.split("#")[0].strip() for line in pair] for pair in changed]
     assert values[:1] == [["seeds: [1, 2, 3]", "seeds: [4, 5]"]]
     assert (list(params.seeds), values[1][1], len(values)) == ([4, 5], "source: x", 2)
+    over_lines = before.replace("[1, 2, 3] #", "#").replace("\n\ndownload", "\n\n- 1\n- 2\ndownload", 1)
+    assert list(apply_overrides(over_lines, {"seeds": [4, 5]})[1].seeds) == [4, 5]
 
 
 @pytest.mark.parametrize(

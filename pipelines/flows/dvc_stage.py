@@ -89,11 +89,7 @@ class GuardedRunner:
     on_line: Callable[[str], None]  # gets each line of output, but a progress bar only after a silent minute
 
     def run(self, *command: str) -> list[str]:
-        """Run a command, leave none of its processes behind, and return its lines of output.
-
-        Raises StageFailed if its exit status is not 0, and StageEnded at the deadline or if `stop` was set,
-        each with the last lines of its output.
-        """
+        """Run a command, leave none of its processes behind, and return its lines of output."""
         python_path = os.pathsep.join(filter(None, [str(self.root), self.env.get("PYTHONPATH")]))
         process = subprocess.Popen(
             [sys.executable, "-m", "pipelines.flows.guard", str(3600 * self.hours), *command],

@@ -1,14 +1,17 @@
-"""Copies of the workspace with changed parameters, whose results become DVC experiments."""
+"""A flow run's claim on its workspace; copies with changed parameters, whose results become experiments."""
 
+import contextlib
 import hashlib
 import json
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from dvc.config import Config
+from filelock import FileLock, Timeout
+from prefect import get_run_logger
 
 from convs2s.config.params import Params
 from pipelines import shell
@@ -17,6 +20,18 @@ from pipelines.flows.workspace import IDENTITY, LINKED, git, snapshot
 from pipelines.repair import repair, write_local_config
 
 COPIES = Path(".dvc/tmp/flows")  # removed once their runs have succeeded; ignored by git, thanks to DVC
+
+
+@contextlib.contextmanager
+def claim(root: Path) -> Iterator[None]:
+    """Lock a workspace for one flow run, and set damaged files of DVC aside; a ValueError if it is taken."""
+    try:
+        with FileLock(root / ".dvc" / "tmp" / "flow.lock", timeout=0):
+            for sentence in repair(root):
+                get_run_logger().warning(sentence)
+            yield
+    except Timeout:
+        raise ValueError(f"another flow run works in {root}. Wait for it to end, or cancel it.") from None
 
 
 def name_of(overrides: Mapping[str, Any], tree: str = "") -> str:

@@ -5,15 +5,12 @@ The form shows a dictionary as raw JSON, so values of params.yaml are lists of N
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from convs2s.config.params import Params
 from pipelines.preset import apply_overrides, parse_override
-
-if TYPE_CHECKING:  # so that a wrong command line is reported before DVC is loaded
-    from pipelines.flows.graph import Stage
 
 
 class RunParams(BaseModel):
@@ -38,13 +35,6 @@ class RunParams(BaseModel):
         return dict(map(parse_override, self.overrides))
 
     def render(self, root: Path, more: Mapping[str, Any] | None = None) -> tuple[str, Params]:
-        """Return the text of a clone's params.yaml with the overrides and `more`, and the parsed parameters.
-
-        Raises a ValueError if there is no such key, or a value is invalid.
-        """
+        """Return the text of a clone's params.yaml with the overrides and `more`, and its parsed values."""
         text = (root / "params.yaml").read_text(encoding="utf-8")
         return apply_overrides(text, {**self.changes(), **(more or {})})
-
-    def is_remote(self, stage: "Stage") -> bool:
-        """Return whether a stage goes to a remote worker."""
-        return (self.remote == "all" and stage.command != "") or (self.remote == "gpu" and stage.gpus > 0)

@@ -25,7 +25,6 @@ class Stage:
     gpus: int  # number of GPUs it uses on a machine that has any; 0 for a CPU stage
     hours: float  # deadline
     retries: tuple[float, ...]  # seconds to wait before each retry
-    outputs: dict[str, str]  # file name to path relative to the repository
     signature: str  # equal for stages of two workspaces that compute the same thing
     root: Path  # of its workspace
     label: str = ""  # of its workspace, unique within a run
@@ -41,7 +40,7 @@ class Stage:
 
 
 def read_graph(root: Path, label: str = "") -> dict[str, Stage]:
-    """Return all stage items, parents first; raise a DvcException if DVC cannot read them."""
+    """Return all stage items, parents first."""
     stages: dict[str, Stage] = {}
     with Repo(str(root)) as repo:
         for stage, parents in _ordered(repo):
@@ -87,7 +86,6 @@ def _stage(stage: Any, parents: Sequence[Stage], root: Path, label: str) -> Stag
         gpus=int(meta.get("gpus", 0)),
         hours=float(meta.get("hours", HOURS)),
         retries=tuple(float(delay) for delay in meta.get("retries", ())),
-        outputs={Path(out.def_path).name: out.def_path for out in stage.outs},
         signature=hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest(),
         root=root,
         label=label,

@@ -7,19 +7,22 @@ the stage has already run, and fetches its outputs.
 """
 
 import contextlib
+from pathlib import Path
 from uuid import UUID
 
 import httpx
-from prefect import get_client, get_run_logger, runtime
+from dvc.config import Config
+from prefect import flow, get_client, get_run_logger, runtime
 from prefect.client.schemas.objects import FlowRun
 from prefect.deployments import run_deployment
 from prefect.states import Cancelling
 
 from pipelines.flows import workspace
-from pipelines.flows.dvc_stage import DVC, GuardedRunner, StageEnded, StageFailed, Stop
-from pipelines.flows.graph import Stage
-from pipelines.flows.workspace import ROOT, git
-from pipelines.repair import commands_lock
+from pipelines.flows.dvc_stage import DVC, GuardedRunner, StageEnded, StageFailed, Stop, environment
+from pipelines.flows.experiment import claim
+from pipelines.flows.graph import Stage, read_graph
+from pipelines.flows.workspace import LINKED, ROOT, git
+from pipelines.repair import commands_lock, write_local_config
 
 POLL = 2.0  # seconds between queries of a remote run's state
 
@@ -45,10 +48,8 @@ def push(runner: GuardedRunner, *stages: str) -> None:
 def execute(stage: Stage, runner: GuardedRunner) -> None:
     """Have a remote worker run a stage, and wait for it to finish; Prefect calls it Late while no worker can.
 
-    If the worker or its machine dies, another one gets the stage, as often as needed: that is no retry.
-
-    Raises StageFailed if the remote run fails; StageEnded if the runner is stopped, which cancels the remote
-    run, or if somebody cancels that.
+    If the worker or its machine dies, another one gets the stage, as often as needed: that is no retry. If
+    the runner is stopped, the remote run is cancelled.
     """
     branch = publish(stage, runner)
     try:
@@ -87,3 +88,32 @@ def wait(run_id: UUID, stop: Stop) -> FlowRun:
                     client.set_flow_run_state(run_id, Cancelling())
                     raise StageEnded("was cancelled on its remote worker, because the flow run was")
             stop.wait(POLL)
+
+
+@flow(name="run-stage", flow_run_name="{stage}", persist_result=False)
+def run_stage(stage: str, branch: str) -> None:
+    """Run one stage in this worker's clone, on the files that the orchestrator has pushed to a branch."""
+    with claim(ROOT):
+        check_out(ROOT, branch)
+        settings, stop = read_graph(ROOT)[stage], Stop()
+        runner = GuardedRunner(ROOT, environment(None), settings.hours, stop, get_run_logger().info)
+        try:
+            if settings.parents:  # `dvc repro --pull` would keep outputs of an earlier run
+                runner.run(*DVC, "--wait-for-lock", "pull", "--force", *sorted(settings.parents))
+            runner.reproduce(stage, "--pull")
+            push(runner, stage)
+        finally:
+            stop.set()
+
+
+def check_out(root: Path, branch: str) -> None:
+    """Check out a branch of the git remote; raise a ValueError if files have been edited here."""
+    edited = [name for name in git(root, "diff", "--name-only", "HEAD").splitlines() if name != "dvc.lock"]
+    if edited:
+        raise ValueError(
+            f"{root} has edited files: {', '.join(edited)}. A remote worker needs its own clone."
+        )
+    git(root, "fetch", "--quiet", "origin", f"refs/heads/{branch}")
+    git(root, "checkout", "--quiet", "--force", "--detach", "FETCH_HEAD")
+    if "type" not in Config(str(root / ".dvc")).get("cache", {}):
+        write_local_config(root, {"cache": {"type": LINKED}})

@@ -1,14 +1,19 @@
 """Flow `reproduce`: does the work of `dvc repro`, with stages in parallel."""
 
+import socket
+import sys
+from pathlib import Path
 from typing import Any
 
-from prefect import flow, runtime
+from prefect import flow, get_run_logger, runtime
+from prefect.artifacts import create_link_artifact
 from prefect.states import State
 
-from pipelines.flows import artifacts, experiment, workspace
+from pipelines import shell
+from pipelines.flows import experiment, workspace
 from pipelines.flows.form import RunParams
 from pipelines.flows.graph import read_graph
-from pipelines.flows.run_stages import THREADS, StagesRun, claim
+from pipelines.flows.run_stages import THREADS, StagesRun
 from pipelines.flows.workspace import ROOT
 
 
@@ -26,15 +31,28 @@ def reproduce(params: RunParams = RunParams()) -> State[Any]:  # noqa: B008
     so their results can differ by rounding. A stage's final state says what DVC did: Executed, Unchanged, or
     Cached (restored). With overrides, the results become a DVC experiment (`dvc exp show`).
     """
-    with claim(ROOT):
+    with experiment.claim(ROOT):
         root, name, (text, values) = ROOT, "", params.render(ROOT)  # which checks params.yaml
         if changes := params.changes():
             name = experiment.name_of(changes, workspace.snapshot(ROOT))
             root = experiment.copy_workspace(ROOT, experiment.name_of(changes), text, values)
-        stages = list(read_graph(root).values())
-        state = StagesRun(params, stages).run()
-        if state.is_completed() and any("scores.csv" in stage.outputs for stage in stages):
-            artifacts.show_report(root, name)
+        state = StagesRun(params, list(read_graph(root).values())).run()
+        if state.is_completed() and (root / "data" / "evaluation" / "scores.csv").is_file():
+            show_report(root, name)
         if name and state.is_completed():
             experiment.keep_experiment(ROOT, root, name)
         return state
+
+
+def show_report(root: Path, name: str) -> None:
+    """Write the report on a finished run, log its scores, and link to it.
+
+    Args:
+        root: the run's workspace, this clone or a copy of it; the report itself stays in this clone.
+        name: the run's experiment; empty for a run in this clone.
+    """
+    page = ROOT / "data" / f"report{name and '-' + name}.html"
+    command = [sys.executable, "-m", "pipelines.report", "--out", str(page), f"--experiment={name}"]
+    get_run_logger().info("\n%s", shell.run(*command, cwd=root))
+    where = f"On {socket.gethostname()}; browsers open a file only from their address bar: `{page}`"
+    create_link_artifact(page.as_uri(), page.name, page.stem.lower(), where)

@@ -12,11 +12,8 @@ from pipelines.flows.dvc_stage import StageEnded, StageFailed
 
 
 def visible_gpus() -> list[int]:
-    """Return the ids of the GPUs, as nvidia-smi shows them, that CUDA_VISIBLE_DEVICES lets this process use.
-
-    Without a driver there are none. Raises CommandFailed if nvidia-smi fails.
-    """
-    if shutil.which("nvidia-smi") is None:
+    """Return the ids of the GPUs that CUDA_VISIBLE_DEVICES lets this process use, as in nvidia-smi."""
+    if shutil.which("nvidia-smi") is None:  # no driver
         return []
     present = shell.run("nvidia-smi", "--query-gpu=index", "--format=csv,noheader", cwd=Path()).split()
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
@@ -33,10 +30,7 @@ class Leases:
 
     @contextlib.contextmanager
     def lease(self, wanted: int, stop: threading.Event) -> Iterator[list[int]]:
-        """Wait until this number of GPUs, or a CPU slot, is free, or `stop` is set; yield the GPUs' ids.
-
-        Raises StageFailed if there are not so many GPUs, StageEnded if `stop` is set.
-        """
+        """Wait until this number of GPUs, or a CPU slot, is free, or `stop` is set; yield the GPUs' ids."""
         on_gpu = bool(wanted and self.total)
         free, count = (self.gpus, wanted) if on_gpu else (self.slots, 1)
         if on_gpu and wanted > self.total:

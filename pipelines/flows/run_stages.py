@@ -1,40 +1,24 @@
 """Runs the stages of one or several workspaces as concurrent Prefect tasks."""
 
 import concurrent.futures
-import contextlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
-from filelock import FileLock, Timeout
 from prefect import get_run_logger, task
 from prefect.cache_policies import NO_CACHE
 from prefect.futures import PrefectConcurrentFuture
 from prefect.states import Cancelled, Completed, Failed, State
 from prefect.task_runners import ThreadPoolTaskRunner
 
-from pipelines.flows import artifacts, remote
+from pipelines.flows import remote
 from pipelines.flows.dvc_stage import GuardedRunner, StageEnded, StageFailed, Stop, environment
 from pipelines.flows.form import RunParams
 from pipelines.flows.graph import Stage, up_to_date
 from pipelines.flows.resources import Leases, visible_gpus
-from pipelines.repair import repair
 
 # One thread per stage, which only waits: for parents, which are submitted first, or for a child process.
 THREADS: Any = ThreadPoolTaskRunner(max_workers=256)
-
-
-@contextlib.contextmanager
-def claim(root: Path) -> Iterator[None]:
-    """Lock a workspace for one flow run, and set damaged files of DVC aside; a ValueError if it is taken."""
-    try:
-        with FileLock(root / ".dvc" / "tmp" / "flow.lock", timeout=0):
-            for sentence in repair(root):
-                get_run_logger().warning(sentence)
-            yield
-    except Timeout:
-        raise ValueError(f"another flow run works in {root}. Wait for it to end, or cancel it.") from None
 
 
 class StagesRun:
@@ -74,6 +58,12 @@ class StagesRun:
         """Return the last state of each task, by title."""
         return {title: future.wrapped_future.result() for title, future in self.futures.items()}
 
+    def is_remote(self, stage: Stage) -> bool:
+        """Return whether a stage goes to a remote worker."""
+        if self.params.remote == "gpu":
+            return stage.gpus > 0
+        return self.params.remote == "all" and stage.command != ""
+
     def submit(self) -> None:
         """Submit a Prefect task for each stage, which starts when its parents have succeeded."""
         firsts: dict[str, str] = {}
@@ -101,7 +91,7 @@ class StagesRun:
         to_run = {  # by signature, because rows of a sweep share stages
             other.signature
             for other in self.stages
-            if other.kind == stage.kind and not (other.title() in self.fresh or self.params.is_remote(other))
+            if other.kind == stage.kind and not (other.title() in self.fresh or self.is_remote(other))
         }
         stages = min(slots, len(to_run))
         sharing = stages * max(1, stage.gpus) if stages > 1 else 1  # a lone training divides them itself
@@ -125,7 +115,6 @@ def run_stage(run: StagesRun, stage: Stage) -> State[Any]:
         return Cancelled(name=error.state, message=str(error))
     except StageFailed as error:
         return Failed(message=str(error))
-    artifacts.show_scores(stage)
     return Completed(name=outcome, message=f"{stage.name}: {outcome.lower()}")
 
 
@@ -136,7 +125,7 @@ def execute(run: StagesRun, stage: Stage) -> str:
         env, show = run.environment(stage, gpus), get_run_logger().info
         return GuardedRunner(stage.root, env, stage.hours, run.stop, show)
 
-    if run.params.is_remote(stage):
+    if run.is_remote(stage):
         return run_remotely(runner([]), stage)
     with run.leases.lease(stage.gpus, run.stop) as gpus:
         return runner(gpus).reproduce(stage.name, *["--pull"] * (run.params.remote != "none"))

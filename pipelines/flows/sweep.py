@@ -10,10 +10,10 @@ from prefect.states import State
 from pydantic import Field
 
 from convs2s.base.files import atomic_path
-from pipelines.flows import artifacts, experiment, workspace
+from pipelines.flows import experiment, workspace
 from pipelines.flows.form import RunParams
 from pipelines.flows.graph import Stage, read_graph
-from pipelines.flows.run_stages import THREADS, StagesRun, claim, faults
+from pipelines.flows.run_stages import THREADS, StagesRun, faults
 from pipelines.flows.workspace import ROOT
 from pipelines.sweep_table import Row, compare, list_tables, read_results, read_table
 
@@ -42,7 +42,7 @@ def sweep(params: SweepParams) -> State[Any]:
     runs once; the others restore it from DVC's cache. The result is a table of scores, as an artifact and in
     data/sweeps/TABLE.csv, with the published figures, if there are any, next to ours.
     """
-    with claim(ROOT):
+    with experiment.claim(ROOT):
         base, tree = params.render(ROOT)[1], workspace.snapshot(ROOT)
         rows, stages = dict[str, Row](), dict[str, list[Stage]]()
         for row in read_table(params.table).list_rows(base.model):
@@ -63,7 +63,7 @@ def sweep(params: SweepParams) -> State[Any]:
             table.to_csv(path, index=False)
         get_run_logger().info("\n%s", table.iloc[:, :9].round(2).to_string(index=False))
         records = json.loads(table.to_json(orient="records"))
-        create_table_artifact(records, artifacts.key("sweep", params.table))
+        create_table_artifact(records, f"sweep-{params.table.lower()}")
         return state
 
 

@@ -1,10 +1,9 @@
-"""Artifacts in the UI after a run of the real pipeline at toy size."""
+"""The report of a flow run of the real pipeline at toy size."""
 
 import json
 import shutil
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from ruamel.yaml import YAML
 
@@ -38,21 +37,16 @@ def project(repo: Path) -> Path:
 
 
 @pytest.mark.flows
+@pytest.mark.slow
 def test_a_run_shows_its_scores_and_report(server: Server, project: Path) -> None:
-    """Figures match the files that DVC tracks, and only what an edit affects has run."""
+    """Only what an edit affects has run; the scores are those of the stage."""
     run = server.run_flow(project)
     assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
     states = server.states(run)
     executed = {states.pop(name) for name in ("evaluate", "package@1")}
     assert executed == {"Executed"} and set(states.values()) == {"Unchanged"}
-    shown = server.artifacts(run)
-    table = pd.DataFrame(json.loads(shown["evaluate-scores"]["data"]))
-    written = pd.read_csv(project / "data" / "evaluation" / "scores.csv", dtype={"member": str})
-    pd.testing.assert_frame_equal(table, written, check_dtype=False)
-    assert "bleu: `nrefs:1|case:mixed|eff:no|tok:13a" in shown["evaluate-scores"]["description"]
     assert "Scores of the test set" in server.logs(run)  # which `make flow` shows
-    assert toy.dvc(project, "status") == "Data and pipelines are up to date."
     page = project / "data" / "report.html"
-    assert shown["report"]["data"] == f"[report.html]({page.as_uri()})"
+    assert server.artifacts(run)["report"]["data"] == f"[report.html]({page.as_uri()})"
     bleu = json.loads((project / "data/evaluation/metrics.json").read_text())["mean"]["bleu"]
     assert f"{bleu:.2f}" in page.read_text(encoding="utf-8")

@@ -25,13 +25,12 @@ def test_parents_come_from_dvc(stages: dict[str, Stage]) -> None:
 
 
 def test_dvc_yaml_sets_how_stages_run(stages: dict[str, Stage]) -> None:
-    """GPUs, deadlines and retries are declared with the stage; artifacts show some of its outputs."""
+    """GPUs, deadlines and retries are declared with the stage."""
     train, download, align = stages["train@1"], stages["download@train"], stages["align"]
     assert (train.gpus, train.hours, train.retries) == (1, 720, (10,))
     assert (download.gpus, download.retries) == (0, (10, 60, 300))
     assert (align.gpus, align.hours, align.retries) == (0, 24, ())
     assert all(stages[name].gpus == 1 for name in ("tune@1", "translate@1"))
-    assert {"scores.csv", "signatures.json"} <= stages["evaluate"].outputs.keys()
 
 
 def test_the_signature_depends_on_all_inputs_of_a_stage(repo: Path) -> None:

@@ -15,7 +15,7 @@ from tests.flows import toy
 
 def stage(name: str, gpus: int = 0) -> Stage:
     """Return a stage without parents."""
-    return Stage(name, "python", frozenset(), gpus, 1.0, (), {}, name, toy.ROOT)
+    return Stage(name, "python", frozenset(), gpus, 1.0, (), name, toy.ROOT)
 
 
 def threads(
