@@ -126,10 +126,50 @@ SOURCES = {
     "iwslt14-de-en": (1, 5),
 }  # fmt: skip
 
+# The ROUGE of the presets of summarization.
 SUMMARIES = {
     "gigaword": "nrefs:1|measure:f1|bytes:all",
     "duc2004": "nrefs:4|measure:recall|bytes:75",
     "reuters-headlines": "nrefs:1|measure:f1|bytes:all",
+}
+
+
+def check_romanian(data: Path) -> None:
+    """The training text is processed as by Sennrich et al. (T32); the raw test set is left alone."""
+    assert " şi într-o ţară" in (data / "raw/test/target.txt").read_text(encoding="utf-8")
+    tokenized = pairs_of(data / "tokenized/train")
+    assert all(target.endswith("și într @-@ o țară .") for _, target in tokenized)
+    before = sum(source.startswith("The ") for source, _ in pairs_of(data / "raw/train"))
+    assert sum(source.startswith("the ") for source, _ in tokenized) == before > 5
+
+
+def check_stanfords_words(data: Path) -> None:
+    """The text already has ##AT##-##AT## and entities, and must not be tokenized again (T30)."""
+    raw = (data / "raw/train/source.txt").read_bytes()
+    assert b"well ##AT##-##AT## known man &apos;s &amp; ." in raw
+    assert (data / "tokenized/train/source.txt").read_bytes() == raw
+
+
+def check_talks(data: Path) -> None:
+    """Text is lowercased; of a header, only title and description are text to learn from."""
+    text = (data / "tokenized/train/source.txt").read_text(encoding="utf-8")
+    assert text == text.lower()
+    assert "<" not in text
+    assert "talkid" not in text
+
+
+def check_segments(data: Path) -> None:
+    """A tag or "&amp;" left in the raw test set would be translated."""
+    for source, target in pairs_of(data / "raw/test"):
+        assert source.endswith(" AT&T < R&D.")
+        assert "<" not in target
+
+
+CHECKS: dict[str, Callable[[Path], None]] = {
+    "wmt16-en-ro-bpe": check_romanian,
+    "wmt14-en-de-paper": check_stanfords_words,
+    "iwslt14-de-en": check_talks,
+    "wmt14-en-de-fairseq": check_segments,
 }
 
 
@@ -145,71 +185,8 @@ def test_the_presets_data_are_prepared(name: str, played: Site, tmp_path: Path) 
     report = json.loads((tmp_path / "filtered/report.json").read_text(encoding="utf-8"))
     kept = report["train"]["pairs"] + (report["valid"]["pairs"] if not raw["valid"] else 0)
     assert kept == report["pairs_kept"] > 0.7 * len(raw["train"])
-    for split in ("train", "valid"):
-        assert (tmp_path / "encoded" / split / "source.ids.npy").is_file()
-
-
-@pytest.fixture
-def prepared(request: pytest.FixtureRequest, played: Site, tmp_path: Path) -> Path:
-    """Return the prepared data of the preset given as the test's parameter."""
-    prepare(toy(request.param, played, tmp_path), tmp_path)
-    return tmp_path
-
-
-@pytest.mark.parametrize("prepared", ["wmt16-en-ro-bpe"], indirect=True)
-def test_romanian_is_normalized_truecased_and_keeps_its_diacritics(prepared: Path) -> None:
-    """The training text is processed as by Sennrich et al. (T32); the raw test set is left alone."""
-    assert " şi într-o ţară" in (prepared / "raw/test/target.txt").read_text(encoding="utf-8")
-    tokenized = pairs_of(prepared / "tokenized/train")
-    assert all(target.endswith("și într @-@ o țară .") for _, target in tokenized)
-    raw = pairs_of(prepared / "raw/train")
-    before = sum(source.startswith("The ") for source, _ in raw)
-    assert before > 5
-    assert sum(source.startswith("the ") for source, _ in tokenized) == before
-
-
-@pytest.mark.parametrize("prepared", ["wmt14-en-de-paper"], indirect=True)
-def test_stanfords_words_stay_byte_for_byte(prepared: Path) -> None:
-    """The text already has ##AT##-##AT## and entities, and must not be tokenized again (T30)."""
-    raw = (prepared / "raw/train/source.txt").read_bytes()
-    assert b"well ##AT##-##AT## known man &apos;s &amp; ." in raw
-    assert (prepared / "tokenized/train/source.txt").read_bytes() == raw
-
-
-@pytest.mark.parametrize("prepared", ["iwslt14-de-en"], indirect=True)
-def test_talks_are_lowercased_and_lose_their_headers(prepared: Path) -> None:
-    """In a header, only title and description are text to learn from."""
-    text = (prepared / "tokenized/train/source.txt").read_text(encoding="utf-8")
-    assert text == text.lower()
-    assert "<" not in text
-    assert "talkid" not in text
-    names = [f"IWSLT14.{name}" for name in ("TED.dev2010", "TEDX.dev2012", "TED.tst2010")]
-    provenance = (prepared / "raw/test/provenance.json").read_text(encoding="utf-8")
-    assert all(name in provenance for name in names)
-
-
-@pytest.mark.parametrize("prepared", ["wmt14-en-de-fairseq"], indirect=True)
-def test_entities_of_segments_are_resolved(prepared: Path) -> None:
-    """A tag or "&amp;" left in the raw test set would be translated."""
-    for source, target in pairs_of(prepared / "raw/test"):
-        assert source.endswith(" AT&T < R&D.")
-        assert "<" not in target
-
-
-def test_a_changed_test_set_is_refused(played: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """MD5 is checked where no other checksum is published; two En-Fr corpora have no checksum at all."""
-    monkeypatch.setattr("time.sleep", lambda _: None)  # pooch's pauses
-    content = toy("wmt14-en-fr-paper", played, tmp_path).download
-    digests = [file.checksum for source in content.train.sources for file in source.fetch]  # type: ignore[union-attr]
-    assert [digest is None for digest in digests] == [False, False, True, False, True]
-    name = "www.statmt.org/wmt14/test-full.tgz"
-    original = played.files[name]
-    played.files[name] = original[:-1] + b"x"
-    try:
-        with pytest.raises(ConnectionError, match=r"expected md5:[0-9a-f]{32} but got [0-9a-f]{32}"):
-            download.run(content, ("en", "fr"), "test", tmp_path / "downloads", tmp_path / "raw")
-    finally:
-        played.files[name] = original
+    if name in CHECKS:
+        CHECKS[name](tmp_path)
 
 
 # By default, one preset for each feature that test_end_to_end lacks: vocabulary selection with a tuned alpha,
@@ -227,20 +204,15 @@ def test_the_preset_runs_from_download_to_evaluation(name: str, played: Site, tm
     run_all(params, data)
     metrics = json.loads((data / "evaluation/metrics.json").read_text(encoding="utf-8"))
     assert set(metrics["seeds"]) == {str(seed) for seed in SEEDS}
-    assert {"mean", "std"} <= set(metrics)
     assert ("ensemble" in metrics) == bool(params.evaluate.ensembles)
     assert ("without_replacement" in metrics) == params.replace.enabled
     training = json.loads((data / "trained/1/metrics.json").read_text(encoding="utf-8"))
     assert ("selected_entries" in training) == (params.train.selection is not None)
     assert training.get("selected_entries", 0) < ENTRIES["word"]
-    rouge = {name for name in metrics["mean"] if name.startswith("rouge")}
-    assert rouge == ({"rouge1", "rouge2", "rougeL"} if name in SUMMARIES else set())
     signatures = json.loads((data / "evaluation/signatures.json").read_text(encoding="utf-8"))
-    if name in SUMMARIES:
-        assert signatures["rouge1"].startswith(SUMMARIES[name])
+    assert signatures.get("rouge1", "").startswith(SUMMARIES.get(name, ""))
+    assert ("rouge1" in signatures) == ("rougeL" in metrics["mean"]) == (name in SUMMARIES)
     test_set = json.loads((data / "evaluation/test_set.json").read_text(encoding="utf-8"))
     assert test_set["lines"] == len(pairs_of(data / "raw/test"))
-    assert len(test_set["sha256"]) == 64
-    card = (data / "models/1/README.md").read_text(encoding="utf-8")
-    assert test_set["sha256"] in card
+    assert test_set["sha256"] in (data / "models/1/README.md").read_text(encoding="utf-8")
     shutil.rmtree(data)

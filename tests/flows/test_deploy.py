@@ -1,25 +1,18 @@
 """Files for services, batch systems, containers and clusters, tested as far as possible without these."""
 
-import asyncio
 import os
 import re
 import signal
 import subprocess
 import time
-from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace
-from unittest import mock
-from uuid import UUID
 
 import pytest
 from dvc.config import Config
 from dvc.dirs import system_config_dir
-from prefect.client.schemas.objects import Log
-from prefect.exceptions import ObjectNotFound
 from ruamel.yaml import YAML
 
-from pipelines.flows import deployment, machine
+from pipelines.flows import machine
 from tests.flows import toy
 from tests.flows.server import soon
 
@@ -43,13 +36,6 @@ def test_their_commands_exist(name: str, command: list[str]) -> None:
     machine.parser().parse_args([command[0], *["remote"] * (len(command) > 1)])
     if not name.endswith(".service"):
         subprocess.run(["bash", "-n", str(DEPLOY / name)], check=True)
-
-
-def test_the_image_copies_files_that_exist() -> None:
-    """Docker would report a missing file only after minutes."""
-    lines = (DEPLOY / "Dockerfile").read_text().replace("\\\n", " ").splitlines()
-    copied = [name for line in lines if line.startswith("COPY") for name in line.split()[1:-1]]
-    assert copied and all((toy.ROOT / name).exists() for name in copied)
 
 
 @pytest.fixture
@@ -120,20 +106,3 @@ def test_a_container_works_in_a_clone(repo: Path, tmp_path: Path, monkeypatch: p
         printed = subprocess.check_output(["sh", str(DEPLOY / "start-worker.sh"), "remote"], text=True)
         assert printed.split() == [clone, clone, "-m", "pipelines.flows.machine", "worker", "remote"]
     assert Config(f"{clone}/.dvc")["cache"]["dir"] == f"{mounts['shared']}/cache"
-
-
-def test_a_log_may_come_before_its_task_run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The server records a task run a little after it has begun: its name is asked for again then."""
-    task, now = UUID(int=1), datetime.now(UTC)
-    content = {"name": "x", "level": 20, "message": "hello", "timestamp": now, "task_run_id": task}
-    client, subscriber = mock.MagicMock(), mock.MagicMock()
-    answers = [ObjectNotFound(Exception()), SimpleNamespace(name="encode@train")]
-    client().__aenter__.return_value.read_task_run = mock.AsyncMock(side_effect=answers)
-    subscriber().__aenter__.return_value.__aiter__.return_value = [Log.model_validate(content)] * 3
-    monkeypatch.setattr(deployment, "get_client", client)
-    monkeypatch.setattr(deployment, "FlowRunSubscriber", subscriber)
-    asyncio.run(deployment.print_log(UUID(int=2)))
-    words = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert words == [["stage", "hello"], ["encode@train", "hello"], ["encode@train", "hello"]]

@@ -1,4 +1,4 @@
-"""Cancellation, kill -9 and lost servers: no process is left behind, and the next run completes."""
+"""kill -9 and lost servers: no process is left behind; `test_machine` has a cancellation."""
 
 from pathlib import Path
 
@@ -7,48 +7,10 @@ import pytest
 from tests.flows import toy
 from tests.flows.server import Server, check_gone, end, soon, training
 
-pytestmark = pytest.mark.flows
+pytestmark = [pytest.mark.flows, pytest.mark.slow]
 
 
-def test_cancellation_and_then_a_killed_worker(server: Server, repo: Path) -> None:
-    """First by the button in the UI. The next run continues, even if its worker is killed."""
-    server.deploy(repo)
-    toy.behave(repo, train_1={"seconds": 90}, train_2={"seconds": 90})
-    worker = server.worker(repo, "pipelines")
-    try:
-        run = server.trigger(parallel=3)  # a place for align beside both trainings
-        assert soon(lambda: training(repo)), server.log("worker")
-        assert soon(lambda: server.states(run).get("align") == "Executed")
-        server.post(f"flow_runs/{run}/set_state", {"state": {"type": "CANCELLING"}})
-        check_gone(repo, lambda line: "prefect worker" in line or "prefect.engine" in line)
-        assert soon(lambda: server.flow_run(run)["state_type"] == "CANCELLED", 40), server.flow_run(run)
-        toy.behave(repo, train_1={"seconds": 4}, train_2={"seconds": 4})
-        run = server.trigger()
-        again = {"train@1", "train@2"}
-        assert soon(lambda: {name for name, what, *_ in toy.notes(repo) if what == "start 1"} >= again)
-        worker.kill()
-        worker.wait()
-        assert soon(lambda: server.flow_run(run)["state_type"] == "COMPLETED", 60), server.flow_run(run)
-    finally:
-        end(worker)
-    check_gone(repo)
-    states = server.states(run)
-    assert (states["download"], states["train@1"], states["train@2"]) == ("Unchanged", "Executed", "Executed")
-    assert toy.dvc(repo, "status") == "Data and pipelines are up to date."
-
-
-def test_a_killed_flow_leaves_nothing(server: Server, repo: Path) -> None:
-    """After kill -9 it cannot end its stages itself."""
-    toy.behave(repo, train_1={"seconds": 90}, train_2={"seconds": 90})
-    flow = server.start_flow(repo)
-    assert soon(lambda: training(repo)), server.log("flow")
-    flow.process.kill()
-    check_gone(repo)
-    assert server.flow_run(flow.run)["state_type"] == "RUNNING"
-
-
-@pytest.mark.slow
-def test_a_killed_flow_is_marked_crashed(server: Server, repo: Path) -> None:
+def test_a_killed_flow_leaves_nothing_and_is_marked_crashed(server: Server, repo: Path) -> None:
     """By the automation of the deployment, after a period without heartbeats: 35 s here."""
     server.deploy(repo)
     (found,) = server.post("automations/filter", {})
@@ -61,13 +23,13 @@ def test_a_killed_flow_is_marked_crashed(server: Server, repo: Path) -> None:
         flow = server.start_flow(repo)
         assert soon(lambda: training(repo)), server.log("flow")
         flow.process.kill()
+        check_gone(repo)
         assert soon(lambda: server.flow_run(flow.run)["state_type"] == "CRASHED", 90)
         assert "No heartbeat for 90 s" in server.flow_run(flow.run)["state"]["message"]
     finally:  # other tests' runs may be slow to give a sign of life
         server.client.put(path, json=automation).raise_for_status()
 
 
-@pytest.mark.slow
 def test_a_server_that_restarts_during_a_run(server: Server, repo: Path) -> None:
     """Stages continue, and even start, without the server, and the run completes."""
     toy.behave(repo, train_1={"seconds": 6}, train_2={"seconds": 8})

@@ -40,10 +40,8 @@ def test_a_failing_driver_is_an_error(tmp_path: Path, monkeypatch: pytest.Monkey
     [
         ([4, 7], 1, [1, 1, 1, 1], 2),  # two trainings on one GPU would run out of memory
         ([0, 1, 2], 1, [2, 2], 1),
-        ([0, 1, 2], 1, [2, 1], 2),
         ([], 2, [1, 1, 0], 2),  # without GPUs, trainings take slots, too
-        ([3], 1, [0, 0, 0], 1),
-        ([3], 1, [0, 1], 2),
+        ([3], 1, [0, 0, 1], 2),
     ],
 )
 def test_each_stage_has_gpus_or_a_slot_of_its_own(
@@ -67,15 +65,11 @@ def test_each_stage_has_gpus_or_a_slot_of_its_own(
     assert max(counts) == most
 
 
-def test_a_stage_that_needs_more_gpus_than_there_are_fails() -> None:
-    """It would wait for ever."""
+def test_no_stage_waits_in_vain() -> None:
+    """For more GPUs than there are, or, after a cancellation, for those of other stages."""
     too_many = pytest.raises(StageFailed, match=r"expected 2 GPUs, found 1: lower train\.workers")
     with too_many, Leases([0], 1).lease(2, threading.Event()):
         pytest.fail("it has been leased")
-
-
-def test_a_stage_that_waits_for_a_gpu_ends_when_the_run_does() -> None:
-    """After a cancellation it must not start when other stages release their GPUs."""
     leases, stop = Leases([0], slots=1), threading.Event()
     with ThreadPoolExecutor() as pool, leases.lease(1, threading.Event()):
         waiting = pool.submit(leases.lease(1, stop).__enter__)
