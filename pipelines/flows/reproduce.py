@@ -1,14 +1,16 @@
 """Flow `reproduce`: does the work of `dvc repro`, with stages in parallel."""
 
+import csv
 import socket
 import sys
 from pathlib import Path
 from typing import Any
 
 from prefect import flow, get_run_logger, runtime
-from prefect.artifacts import create_link_artifact
+from prefect.artifacts import create_link_artifact, create_table_artifact
 from prefect.states import State
 
+from convs2s.base.files import read_json
 from pipelines import shell
 from pipelines.flows import experiment, workspace
 from pipelines.flows.form import RunParams
@@ -45,7 +47,7 @@ def reproduce(params: RunParams = RunParams()) -> State[Any]:  # noqa: B008
 
 
 def show_report(root: Path, name: str) -> None:
-    """Write the report on a finished run, log its scores, and link to it.
+    """Write the report on a finished run, log and show its scores, and link to it.
 
     Args:
         root: the run's workspace, this clone or a copy of it; the report itself stays in this clone.
@@ -54,5 +56,11 @@ def show_report(root: Path, name: str) -> None:
     page = ROOT / "data" / f"report{name and '-' + name}.html"
     command = [sys.executable, "-m", "pipelines.report", "--out", str(page), f"--experiment={name}"]
     get_run_logger().info("\n%s", shell.run(*command, cwd=root))
+    with (root / "data" / "evaluation" / "scores.csv").open(encoding="utf-8", newline="") as table:
+        scores = list(csv.DictReader(table))
+    signatures = read_json(root / "data" / "evaluation" / "signatures.json")
+    lines = [f"- {score}: `{signature}`" for score, signature in signatures.items()]
+    stem = page.stem.lower()
+    create_table_artifact(scores, f"scores-{stem}", "\n".join(["Signatures:\n", *lines]))
     where = f"On {socket.gethostname()}; browsers open a file only from their address bar: `{page}`"
-    create_link_artifact(page.as_uri(), page.name, page.stem.lower(), where)
+    create_link_artifact(page.as_uri(), page.name, stem, where)

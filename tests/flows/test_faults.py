@@ -30,6 +30,21 @@ def test_a_killed_flow_leaves_nothing_and_is_marked_crashed(server: Server, repo
         server.client.put(path, json=automation).raise_for_status()
 
 
+def test_a_run_goes_on_without_its_worker(server: Server, repo: Path) -> None:
+    """The worker only starts runs; nothing is left when this one has ended."""
+    server.deploy(repo)
+    toy.behave(repo, train_1={"seconds": 6}, train_2={"seconds": 6})
+    worker = server.worker(repo, "pipelines")
+    try:
+        run = server.trigger()
+        assert soon(lambda: training(repo)), server.log("worker")
+        worker.kill()
+        assert soon(lambda: server.flow_run(run)["state_type"] == "COMPLETED", 60), server.flow_run(run)
+    finally:
+        end(worker)
+    check_gone(repo)
+
+
 def test_a_server_that_restarts_during_a_run(server: Server, repo: Path) -> None:
     """Stages continue, and even start, without the server, and the run completes."""
     toy.behave(repo, train_1={"seconds": 6}, train_2={"seconds": 8})
