@@ -1,10 +1,9 @@
 """All readers of files that a user, a disk or a server may damage: how to call each, and a good file."""
 
 import argparse
-import bz2
 import collections
 import gzip
-import lzma
+import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -38,17 +37,15 @@ LINES = "Ein Haus .\nDas ist ein  Hund\r\n\n„Größe“ \u2028 x\tmehr\n".enco
 TALKS = b"<url>http://x</url>\n<title>A talk</title>\nGood.\n<reviewer>n</reviewer>\nBye &amp; thanks.\n"
 SGM = b'<doc docid="d">\n<seg id="1">Good &amp; <b>bad</b></seg>\n<seg id="2">&#233;t\xc3\xa9</seg></doc>\n'
 DICTIONARY = b"source\ttarget\tcount\tlinks\ndog\tHund\t3\t4\nhouse\tHaus\t1\t1\n"
+TSV, LANGUAGES = b"a b\tc d\t1\ne\tf\n", ("en", "de")
 
 
 class Reader(NamedTuple):
-    """A way to read a file."""
+    """A way to read a whole file of this name, and to write a good one with all that its folder needs."""
 
     name: str
-    """Of the file, which is in a folder of its own."""
     read: Callable[[Path], Any]
-    """Reads the whole file."""
     prepare: Callable[[Path], Any]
-    """Writes a good file, and any other files that its folder needs."""
 
 
 def bytes_of(content: bytes) -> Callable[[Path], Any]:
@@ -77,16 +74,10 @@ def encoded(path: Path) -> None:
     write_encoded(path.parent, [[side, side]], (10, 10))
 
 
-def package_file(name: str) -> Callable[[Path], None]:
-    """Return a function that writes a model folder, which has this file."""
-
-    def prepare(path: Path) -> None:
-        folder = write_small_package(path.parent.with_name("parts"))
-        for file in folder.iterdir():
-            (path.parent / file.name).write_bytes(file.read_bytes())
-        assert (path.parent / name).is_file()
-
-    return prepare
+def package(path: Path) -> None:
+    """Write a model folder, which has the file."""
+    folder = write_small_package(path.parent.with_name("parts"))
+    shutil.copytree(folder, path.parent, dirs_exist_ok=True)
 
 
 def read_weights(path: Path) -> None:
@@ -108,15 +99,9 @@ def beside(name: str, content: bytes) -> Callable[[Path], None]:
 READERS = [
     Reader("text.txt", exhausted(read_lines), bytes_of(LINES)),
     Reader("text.gz", exhausted(read_lines), bytes_of(gzip.compress(LINES, mtime=0))),
-    Reader("text.bz2", exhausted(read_lines), bytes_of(bz2.compress(LINES))),
-    Reader("text.xz", exhausted(read_lines), bytes_of(lzma.compress(LINES))),
     Reader("text.zst", exhausted(read_lines), bytes_of(zstd.compress(LINES))),
     Reader("source.txt", exhausted(lambda path: read_folder(path.parent)), beside("target.txt", LINES)),
-    Reader(
-        "pairs.tsv",
-        exhausted(lambda path: read_tsv(path, (0, 1), ("en", "de"))),
-        bytes_of(b"a b\tc d\t1\ne\tf\n"),
-    ),
+    Reader("pairs.tsv", exhausted(partial(read_tsv, columns=(0, 1), languages=LANGUAGES)), bytes_of(TSV)),
     Reader("test.sgm", read_segments, bytes_of(SGM)),
     Reader(
         "train.tags.en",
@@ -124,13 +109,12 @@ READERS = [
         beside("train.tags.de", TALKS),
     ),
     Reader("corpus.tar", unpacked, archive),
-    Reader("corpus.tgz", unpacked, archive),
     Reader("corpus.zip", unpacked, archive),
     Reader("source.tsv", read_vocabulary, bytes_of("Haus\t3\nist\t2\n\u2581\t0\n".encode())),
     Reader("dictionary.tsv", read_dictionary, bytes_of(DICTIONARY)),
     Reader("bpe.codes", read_codes, bytes_of(b"#version: 0.2\nH a\nHa us</w>\n")),
     Reader("segmentation.json", read_kind, bytes_of(b'{"kind": "bpe", "joint": true}\n')),
-    Reader("source.model", partial(read_model, kind=Bpe), package_file("source.model")),
+    Reader("source.model", partial(read_model, kind=Bpe), package),
     Reader(
         "candidates.npz",
         read_candidates,
@@ -138,10 +122,10 @@ READERS = [
     ),
     Reader("source.ids.npy", lambda path: EncodedCorpus.open(path.parent, "source"), encoded),
     Reader("source.offsets.npy", lambda path: EncodedCorpus.open(path.parent, "source"), encoded),
-    Reader("model.json", lambda path: load_model(path.parent), package_file("model.json")),
-    Reader("weights.safetensors", read_weights, package_file("weights.safetensors")),
-    Reader("tokenizer.json", lambda path: read_settings(path.parent), package_file("tokenizer.json")),
-    Reader("translate.json", lambda path: read_settings(path.parent), package_file("translate.json")),
+    Reader("model.json", lambda path: load_model(path.parent), package),
+    Reader("weights.safetensors", read_weights, package),
+    Reader("tokenizer.json", lambda path: read_settings(path.parent), package),
+    Reader("translate.json", lambda path: read_settings(path.parent), package),
     Reader("dict.en.txt", read_fairseq_dictionary, bytes_of(b"the 12\n, 7\nmadeupword0000 0\n")),
     Reader("checkpoint.pt", read_checkpoint, checkpoint),
     Reader(

@@ -17,32 +17,16 @@ AWKWARD = [
 ]  # fmt: skip
 
 
-def damage(whole: bytes, dice: random.Random) -> bytes:
-    """Return the content of a damaged file: mostly the good one with some changes, sometimes any bytes."""
-    if dice.random() < 1 / 3:
-        return dice.randbytes(dice.randrange(200))
-    content = whole
-    for _ in range(dice.randint(1, 3)):
-        content = change(content, dice)
-    return content
-
-
-def change(content: bytes, dice: random.Random) -> bytes:
-    """Return the content with an edit, a flipped bit or the rest cut off, often at an end."""
-    share = dice.choice((dice.random(), dice.random(), dice.random(), 0.0, 1.0))
-    start, kind = int(share * len(content)), dice.choice(("edit", "flip", "cut"))
-    if kind == "edit":
-        new = dice.choice((dice.choice(AWKWARD), dice.randbytes(dice.randrange(20))))
-        return content[:start] + new + content[start + dice.randrange(20) :]
-    if kind == "flip" and content:
-        start = min(start, len(content) - 1)
-        return content[:start] + bytes([content[start] ^ 1 << dice.randrange(8)]) + content[start + 1 :]
-    return content[:start]
+def damage(content: bytes, dice: random.Random) -> bytes:
+    """Return the content with something else in place of a part of it, or of all that follows."""
+    start = dice.choice((0, dice.randrange(len(content)), dice.randrange(len(content)), len(content)))
+    new = dice.choice((b"", dice.choice(AWKWARD), dice.randbytes(dice.randrange(20))))
+    return content[:start] + new + content[start + dice.choice((0, 1, 20, len(content))) :]
 
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
 def test_a_damaged_file_is_read_or_named(reader: Reader, tmp_path: Path) -> None:
-    """Damage must not cause any other exception, a crash in a library, or an endless loop."""
+    """Damage causes no exception but one meant for users, no crash in a library, and no endless loop."""
     path = tmp_path / "folder" / reader.name
     path.parent.mkdir()
     reader.prepare(path)
@@ -52,17 +36,7 @@ def test_a_damaged_file_is_read_or_named(reader: Reader, tmp_path: Path) -> None
         content = damage(whole, random.Random(seed))
         path.write_bytes(content)
         try:
-            check(reader, path)
-        except BaseException as error:
-            error.add_note(f"seed {seed}: {content!r}")
-            raise
-
-
-def check(reader: Reader, path: Path) -> None:
-    """Read a file; any error must be one meant for users, and must name the file."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            reader.read(path)
-    except (ValueError, OSError) as error:
-        assert path.name.split(".")[0] in str(error), f"no file in the message: {error}"
+            with warnings.catch_warnings(action="ignore"):
+                reader.read(path)
+        except (ValueError, OSError) as error:
+            assert path.name.split(".")[0] in str(error), f"seed {seed} with {content!r}: {error}"
