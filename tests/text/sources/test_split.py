@@ -10,16 +10,10 @@ from convs2s.base.files import read_folder
 from convs2s.text.sources.pair_files import Part
 from convs2s.text.sources.split import write_split
 
-FILES = ["provenance.json", "source.txt", "target.txt"]
-
 
 def part(name: str, *pairs: tuple[str, str]) -> Part:
     """Return a part with these pairs."""
     return Part(name, iter(pairs), {"kind": "files", "files": []})
-
-
-def names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
 
 
 def test_every_pair_is_equally_likely_in_a_sample(tmp_path: Path) -> None:
@@ -34,7 +28,6 @@ def test_every_pair_is_equally_likely_in_a_sample(tmp_path: Path) -> None:
     tenths = collections.Counter(int(source) // 1000 for source, _ in found)
     assert all(60 < tenths[tenth] < 140 for tenth in range(10))  # 100, with a standard deviation of 9.5
     assert json.loads((tmp_path / "o" / "provenance.json").read_text())["lines"] == 1000
-    assert names(tmp_path / "o") == FILES
 
 
 @pytest.mark.parametrize(
@@ -53,4 +46,4 @@ def test_unfit_parts_are_errors_and_keep_the_old_split(
     with pytest.raises(ValueError, match=message):
         write_split([part("a", first), part("b", *second)], tmp_path / "o", sample=sample)
     assert list(read_folder(tmp_path / "o")) == [first]
-    assert names(tmp_path) == ["o"]
+    assert list(tmp_path.iterdir()) == [tmp_path / "o"]

@@ -20,12 +20,6 @@ def joint_folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def word_folder(tmp_path: Path) -> Path:
-    write_codecs(tmp_path, (ENGLISH, GERMAN), "word", False, (3, 4))
-    return tmp_path
-
-
 def test_each_side_has_its_own_vocabulary(joint_folder: Path) -> None:
     """T26: learned jointly, but each side's entries occur in that side's text, most frequent first."""
     source, target = (Codec.load(joint_folder, side).vocabulary.entries for side in ("source", "target"))
@@ -85,15 +79,16 @@ def test_odd_sequences_of_pieces_are_read(joint_folder: Path) -> None:
     assert codec.encode(["☃" * 100_000]).count(UNK) == 100_000
 
 
-def test_words_are_their_own_pieces(word_folder: Path) -> None:
+def test_words_are_their_own_pieces(tmp_path: Path) -> None:
     """In a word vocabulary, all but the most frequent are unknown; U+2581 has no meaning there."""
-    codec = Codec.load(word_folder, "source")
+    write_codecs(tmp_path, (ENGLISH, GERMAN), "word", False, (3, 4))
+    codec = Codec.load(tmp_path, "source")
     assert codec.vocabulary.entries == ["newest", "low", "widest"]
     assert codec.encode(["low", "lower", "\u2581"]) == [4, UNK, UNK, EOS]
     assert codec.decode([4, UNK, 3, EOS]) == ["low", "<unk>", "newest"]
     assert codec.pieces(["low", "☃"]) == ["low", "☃"]
     assert codec.word_of_piece(["low", "☃"]) == codec.word_of_entry(["low", "☃"]) == [0, 1]
-    assert len(Codec.load(word_folder, "target").vocabulary) == 4 + 3
+    assert len(Codec.load(tmp_path, "target").vocabulary) == 4 + 3
 
 
 @pytest.mark.parametrize(

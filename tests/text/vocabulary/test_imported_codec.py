@@ -45,17 +45,6 @@ def test_words_are_segmented_by_subword_nmt(tmp_path: Path) -> None:
     assert codec.decode([]) == []
 
 
-def test_segmentation_is_that_of_the_program_on_whole_lines(tmp_path: Path) -> None:
-    """Segmenting and caching single words must give what the program gives for whole lines."""
-    learn = pytest.importorskip("subword_nmt.learn_bpe", reason="needs the package subword-nmt")
-    codes = io.StringIO()
-    learn.learn_bpe(TEXT, codes, 12, min_frequency=2)
-    program = read_codes(folder_of(tmp_path, "subword-nmt", ["x"], CODES, codes.getvalue().encode()) / CODES)
-    codec = Codec.load(tmp_path, "source")
-    for line in (*TEXT[:1], "lowest newer wide \u00e9t\u00e9 lowest"):
-        assert codec.pieces(line.split()) == program.process_line(line).split()
-
-
 def sentencepiece_model() -> bytes:
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
