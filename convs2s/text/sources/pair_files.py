@@ -42,8 +42,7 @@ class Part:
 
 def list_names(files: PairFiles) -> list[str]:
     """Return the names of the two files, or of the one TSV or translation memory."""
-    names = files.source, files.target, files.tsv, files.memory
-    return [name for name in names if name is not None]
+    return [name for name in (files.source, files.target, files.tsv, files.memory) if name is not None]
 
 
 def file_part(paths: Sequence[Path], columns: tuple[int, int] | None, languages: tuple[str, str]) -> Part:
