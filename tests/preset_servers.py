@@ -17,10 +17,8 @@ from tests.corpus import pairs
 from tests.decode.parrot import TOKENIZE
 from tests.web import Site, make_archive
 
-PAIRS = 60
-"""Sentence pairs in each corpus; test sets have half as many."""
-Side = Callable[[str, str], str]
-"""Makes a line of a file from a pair's English and German."""
+PAIRS = 60  # in each corpus; test sets have half as many
+Side = Callable[[str, str], str]  # makes a line of a file from a pair's English and German
 
 
 def english(source: str, _: str) -> str:
@@ -150,15 +148,12 @@ ARCHIVES: dict[str, dict[str, Any]] = {
     },
     "dl.fbaipublicfiles.com/fairseq/data/iwslt14/de-en.tgz": IWSLT,
 }
-FILES: dict[str, Any] = {
-    **both(BACK, english, romanian, "en-ro", packed, ".gz"),
-    **both(f"{STANFORD_SITE}/train", stanford_english, stanford_german, "en-de"),
-    **both(f"{STANFORD_SITE}/newstest2014", stanford_english, stanford_german, "en-de"),
-    **both(f"{STANFORD_SITE}/newstest2015", stanford_english, stanford_german, "en-de"),
-}
+FILES: dict[str, Any] = both(BACK, english, romanian, "en-ro", packed, ".gz")
+for _name in ("train", "newstest2014", "newstest2015"):
+    FILES |= both(f"{STANFORD_SITE}/{_name}", stanford_english, stanford_german, "en-de")
 for _name in ("train", "val", "test_2016_flickr"):
-    FILES |= both(f"{MULTI30K}/{_name}", english, german, "en-de", packed, ".gz")
-    FILES |= both(f"{MULTI30K}/{_name}", english, german, "en-fr", packed, ".gz")
+    for _pair in ("en-de", "en-fr"):
+        FILES |= both(f"{MULTI30K}/{_name}", english, german, _pair, packed, ".gz")
 
 
 def content(name: str, side: Side, form: Callable[[list[str], str], bytes]) -> bytes:
@@ -171,11 +166,10 @@ def content(name: str, side: Side, form: Callable[[list[str], str], bytes]) -> b
 
 def make_all() -> dict[str, bytes]:
     """Return all files of the servers, by host and path."""
-    served = {
-        name: make_archive(name, {member: content(member, *how) for member, how in members.items()})
-        for name, members in ARCHIVES.items()
-    }
-    return served | {name: content(name, *how) for name, how in FILES.items()}
+    served = {name: content(name, *how) for name, how in FILES.items()}
+    for name, members in ARCHIVES.items():
+        served[name] = make_archive(name, {member: content(member, *how) for member, how in members.items()})
+    return served
 
 
 def redirect(source: dict[str, Any], site: Site) -> dict[str, Any]:

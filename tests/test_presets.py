@@ -90,28 +90,6 @@ def test_only_the_ablations_select_target_words(name: str) -> None:
         assert 1 + sum(width - 1 for width in params.model.decoder_kernels) == 21
 
 
-@pytest.mark.parametrize(
-    ("name", "words", "ratio", "every"),
-    [
-        ("wmt16-en-ro-word", 175, None, 100),
-        ("wmt16-en-ro-bpe", 175, None, 100),
-        ("wmt14-en-de-paper", None, None, 100),
-        ("ablation-en-de", None, None, 100),
-        ("wmt14-en-fr-paper", 175, 1.5, 1333),
-        ("wmt14-en-fr-small", 175, 1.5, 1333),
-        ("iwslt14-de-en", 175, 1.5, 23),
-    ],
-)
-def test_pairs_are_removed_as_in_the_paper(
-    name: str, words: int | None, ratio: float | None, every: int
-) -> None:
-    """The rules differ between data sets and apply before BPE (T27 to T29)."""
-    rules = params_of(name).filter
-    assert (rules.max_words, rules.max_ratio, rules.valid_every) == (words, ratio, every)
-    assert rules.drop_empty
-    assert not rules.drop_repeats
-
-
 def test_the_default_corpus_needs_no_network(tmp_path: Path) -> None:
     """It is in the repository; no sentence of the validation or test set is among the training sentences."""
     params, sample = (params_of(name).download for name in ("tatoeba-en-de-large", "tatoeba-en-de"))

@@ -18,16 +18,11 @@ class Site:
     """The server's files and settings, and the requests it has received."""
 
     address: str = ""
-    files: dict[str, bytes] = field(default_factory=dict)
-    """Contents by path without the leading slash."""
-    breaks: list[int] = field(default_factory=list)
-    """Bytes after which the next responses end early, one number per response."""
-    statuses: list[int] = field(default_factory=list)
-    """Error statuses of the next responses, one per response."""
-    redirects: dict[str, str] = field(default_factory=dict)
-    """Targets of redirects by path."""
-    asked: list[str] = field(default_factory=list)
-    """Path of each request."""
+    files: dict[str, bytes] = field(default_factory=dict)  # contents by path without the leading slash
+    breaks: list[int] = field(default_factory=list)  # bytes after which the next responses end early
+    statuses: list[int] = field(default_factory=list)  # error statuses of the next responses
+    redirects: dict[str, str] = field(default_factory=dict)  # targets by path
+    asked: list[str] = field(default_factory=list)  # path of each request
 
     def url(self, name: str) -> str:
         return f"{self.address}/{name}"

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import httpx
 import psutil
@@ -26,13 +26,6 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-class Flow(NamedTuple):
-    """A flow in a process of its own, and the id of its run."""
-
-    process: subprocess.Popen[bytes]
-    run: str
 
 
 class Server:
@@ -118,10 +111,10 @@ class Server:
         """Return the names of the states of all tasks."""
         return {name: task["state_name"] for name, task in self.tasks(run).items()}
 
-    def artifacts(self, run: str) -> dict[str, dict[str, Any]]:
-        """Return the artifacts of a flow run, by key."""
+    def artifacts(self, run: str) -> dict[str, str]:
+        """Return the contents of the artifacts of a flow run, by key."""
         artifacts = self.post("artifacts/filter", {"flow_runs": {"id": {"any_": [run]}}, "limit": 200})
-        return {artifact["key"]: artifact for artifact in artifacts}
+        return {artifact["key"]: artifact["data"] for artifact in artifacts}
 
     def logs(self, run: str) -> str:
         """Return all log messages of a flow run."""
@@ -131,8 +124,10 @@ class Server:
             text += [log["message"] for log in page]
         return "\n".join(text)
 
-    def start_flow(self, repo: Path, flow: str = "reproduce", **params: Any) -> Flow:
-        """Start a flow in a clone, in a process of its own."""
+    def start_flow(
+        self, repo: Path, flow: str = "reproduce", **params: Any
+    ) -> tuple[subprocess.Popen[bytes], str]:
+        """Start a flow in a clone, in a process of its own; return this and the run's id."""
         module, model = f"pipelines.flows.{flow}", "SweepParams" if flow == "sweep" else "RunParams"
         code = (
             f"import json, sys; from {module} import {flow}, {model}\n"
@@ -142,7 +137,7 @@ class Server:
         assert soon(lambda: bool(self.runs() - before) or process.poll() is not None)
         new = self.runs() - before
         assert new, self.log("flow")
-        return Flow(process, new.pop())
+        return process, new.pop()
 
     def runs(self) -> set[str]:
         """Return the ids of all flow runs that are not subflows."""
@@ -150,8 +145,8 @@ class Server:
 
     def run_flow(self, repo: Path, flow: str = "reproduce", **params: Any) -> str:
         """Run a flow to its end; return its run's id."""
-        flow_process, run = self.start_flow(repo, flow, **params)
-        flow_process.wait(300)
+        process, run = self.start_flow(repo, flow, **params)
+        process.wait(300)
         return run
 
     def worker(self, repo: Path, pool: str) -> subprocess.Popen[bytes]:

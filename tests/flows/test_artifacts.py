@@ -47,8 +47,8 @@ def test_a_run_shows_its_scores_and_report(server: Server, project: Path) -> Non
     assert executed == {"Executed"} and set(states.values()) == {"Unchanged"}
     assert "Scores of the test set" in server.logs(run)  # which `make flow` shows
     page = project / "data" / "report.html"
-    assert server.artifacts(run)["report"]["data"] == f"[report.html]({page.as_uri()})"
-    scores = json.loads(server.artifacts(run)["scores-report"]["data"])
+    assert server.artifacts(run)["report"] == f"[report.html]({page.as_uri()})"
+    scores = json.loads(server.artifacts(run)["scores-report"])
     assert [row["member"] for row in scores] == ["1", "mean"]
     bleu = json.loads((project / "data/evaluation/metrics.json").read_text())["mean"]["bleu"]
     assert float(scores[0]["bleu"]) == bleu and f"{bleu:.2f}" in page.read_text(encoding="utf-8")

@@ -1,15 +1,15 @@
-"""kill -9 and lost servers: no process is left behind; `test_machine` has a cancellation."""
+"""A flow after kill -9; `test_machine` has a cancellation, `tests.faults.flow_kills` many more kills."""
 
 from pathlib import Path
 
 import pytest
 
 from tests.flows import toy
-from tests.flows.server import Server, check_gone, end, soon, training
-
-pytestmark = [pytest.mark.flows, pytest.mark.slow]
+from tests.flows.server import Server, check_gone, soon, training
 
 
+@pytest.mark.flows
+@pytest.mark.slow
 def test_a_killed_flow_leaves_nothing_and_is_marked_crashed(server: Server, repo: Path) -> None:
     """By the automation of the deployment, after a period without heartbeats: 35 s here."""
     server.deploy(repo)
@@ -20,12 +20,12 @@ def test_a_killed_flow_leaves_nothing_and_is_marked_crashed(server: Server, repo
     server.client.put(path, json=hasty).raise_for_status()
     try:
         toy.behave(repo, train_1={"seconds": 90}, train_2={"seconds": 90})
-        flow = server.start_flow(repo)
+        process, run = server.start_flow(repo)
         assert soon(lambda: training(repo)), server.log("flow")
-        flow.process.kill()
+        process.kill()
         check_gone(repo)
-        assert soon(lambda: server.flow_run(flow.run)["state_type"] == "CRASHED", 90)
-        assert "No heartbeat for 90 s" in server.flow_run(flow.run)["state"]["message"]
+        assert soon(lambda: server.flow_run(run)["state_type"] == "CRASHED", 90)
+        assert "No heartbeat for 90 s" in server.flow_run(run)["state"]["message"]
     finally:  # other tests' runs may be slow to give a sign of life
         server.client.put(path, json=automation).raise_for_status()
 
@@ -48,14 +48,14 @@ def test_a_run_goes_on_without_its_worker(server: Server, repo: Path) -> None:
 def test_a_server_that_restarts_during_a_run(server: Server, repo: Path) -> None:
     """Stages continue, and even start, without the server, and the run completes."""
     toy.behave(repo, train_1={"seconds": 6}, train_2={"seconds": 8})
-    flow = server.start_flow(repo)
+    process, run = server.start_flow(repo)
     assert soon(lambda: training(repo))
     assert server.process is not None
     end(server.process)
     done = soon(lambda: "evaluate" in toy.ran(repo))
     server.start()  # for other tests, too
     assert done
-    flow.process.wait(120)
-    assert server.flow_run(flow.run)["state_type"] == "COMPLETED", server.flow_run(flow.run)["state"]
-    assert server.states(flow.run) == dict.fromkeys(toy.NAMES, "Executed")
+    process.wait(120)
+    assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
+    assert server.states(run) == dict.fromkeys(toy.NAMES, "Executed")
     check_gone(repo)

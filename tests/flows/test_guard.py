@@ -33,12 +33,9 @@ HASTY = (
 
 def living(mark: str) -> list[psutil.Process]:
     """Return the processes with this mark in their command line, except the guard itself and zombies."""
-    found = []
-    for process in psutil.process_iter(["cmdline", "status"]):
-        line = process.info["cmdline"] or []
-        if mark in line and HASTY not in line and process.info["status"] != "zombie":
-            found.append(process)
-    return found
+    processes = psutil.process_iter(["cmdline", "status"])
+    living = [process for process in processes if process.info["status"] != psutil.STATUS_ZOMBIE]
+    return [p for p in living if mark in (p.info["cmdline"] or []) and HASTY not in p.info["cmdline"]]
 
 
 @pytest.mark.parametrize(("cause", "status"), [("pipe", 15), ("terminated", 15), ("child", 9)])

