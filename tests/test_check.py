@@ -31,10 +31,7 @@ def write(folder: Path, changes: dict[str, Any]) -> None:
 
 @pytest.fixture
 def attacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Work in a copy of the repository, with links to its code, whose params.yaml has a command as a seed.
-
-    Programs in its folder bin hide those of the system.
-    """
+    """Work in a copy of the repository with a command as a seed; programs in its bin come first."""
     for name in ("convs2s", "pipelines", "experiments", "dvc.yaml", "Makefile"):
         (tmp_path / name).symlink_to(ROOT / name)
     write(tmp_path, {"seeds": [ATTACK]})

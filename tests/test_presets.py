@@ -20,11 +20,9 @@ ROOT = EXPERIMENTS.parent
 class Figures(NamedTuple):
     """The facts about an experiment in the paper, or in fairseq."""
 
-    millions: float
-    """Weights, with the authors' dictionaries; 0 if not published."""
-    view: int
-    entries: tuple[int, int] | None = None
-    """Sizes of the authors' dictionaries, which exceed their 40,000 merges (T26); None for the preset's."""
+    millions: float  # of weights, with the authors' dictionaries; 0 if not published
+    view: int  # source words that an encoder state sees
+    entries: tuple[int, int] | None = None  # of the authors' dictionaries, which exceed 40,000 merges (T26)
 
 
 EN_DE, EN_FR = (42_243, 43_676), (43_881, 43_978)

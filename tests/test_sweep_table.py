@@ -72,16 +72,6 @@ def test_an_error_in_a_table_names_its_file(
         read_table("other")
 
 
-def test_a_users_own_table_sets_any_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It needs no published figures, and may write layers in short."""
-    monkeypatch.setattr(sweep_table, "TABLES", tmp_path)
-    changes = "{train.dropout: 0.3, model.encoder_widths: 4 x 256, model.encoder_kernels: 3}"
-    (tmp_path / "mine.yaml").write_text(f"rows: [{{row: a}}, {{row: b, set: {changes}}}]\n")
-    first, second = read_table("mine").list_rows(params_of("multi30k-en-de").model)
-    params = Params.model_validate(change_preset("multi30k-en-de", second.changes))
-    assert (first.changes, params.train.dropout, params.model.encoder_widths) == ({}, 0.3, [256] * 4)
-
-
 def test_results_are_means_over_seeds_with_test_set_and_signature(tmp_path: Path) -> None:
     """The BLEU of the paper's tables is that before unknown words are replaced (§5.4)."""
     Repo.init(str(tmp_path), no_scm=True).close()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.flows import dvc_stage
-from pipelines.flows.dvc_stage import GuardedRunner, StageEnded, StageFailed, Stop, environment
+from pipelines.flows.dvc_stage import GuardedRunner, StageEnded, Stop, environment
 from tests.flows import toy
 
 
@@ -26,13 +26,9 @@ def test_dvcs_messages_are_recognized(repo: Path, monkeypatch: pytest.MonkeyPatc
     assert runner.reproduce("train@2") == "Cached"
     assert runner.reproduce("train@2", "--force") == "Executed"
     assert toy.ran(repo) == ["download", "train@2", "train@2"]
-
-
-def test_a_stage_that_ran_is_executed_whatever_else_dvc_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    """DVC runs a stage after failing to pull its data."""
     said = ["Pulling data for stage: 'a'", "Unable to pull data for stage: 'a'", "Running stage 'a':"]
     monkeypatch.setattr(GuardedRunner, "run", lambda *_: said)
-    assert GuardedRunner(toy.ROOT, {}, 1, Stop(), print).reproduce("a") == "Executed"
+    assert runner.reproduce("a") == "Executed"  # after failing to pull its data
 
 
 def play(code: str, seconds: float = 30) -> list[str]:
@@ -51,12 +47,6 @@ sys.stdout.buffer.write(b"tokenize: 40.0k lines [00:03, 11.6k lines/s]\r")
 sys.stdout.buffer.write("red \xe4\n".encode() + b"\xff bad\n\n  \nno end".replace(b"\\", b""))
 """
     assert play(code) == ["red ä", "\N{REPLACEMENT CHARACTER} bad", "no end"]
-
-
-def test_a_failure_shows_the_last_lines() -> None:
-    """The reason is usually there."""
-    with pytest.raises(StageFailed, match=r"ended with status 3\. Its last lines:\nno disk$"):
-        play("print('no disk'); raise SystemExit(3)")
 
 
 def test_it_is_stopped_at_its_deadline() -> None:

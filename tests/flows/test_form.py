@@ -17,7 +17,6 @@ from tests.flows import toy
         (reproduce, {"overrides": ["seeds=[1,2]"], "parallel": 3, "remote": "gpu"}, 0),
         (reproduce, {"parallel": 0}, 1),
         (reproduce, {"beam": 5}, 1),
-        (sweep, {"table": "table5"}, 0),
         (sweep, {}, 1),
         (sweep, {"table": "../table5"}, 2),
     ],

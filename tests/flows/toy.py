@@ -177,9 +177,3 @@ def with_gpus(folder: Path, count: int) -> str:
 def ran(folder: Path) -> list[str]:
     """Return the stages that have run to completion, in order."""
     return [note[0] for note in notes(folder) if note[1] == "end"]
-
-
-def overlap(folder: Path, first: str, second: str) -> bool:
-    """Return whether two stages ran at the same time."""
-    times = [[note[2] for note in notes(folder) if note[0] == name] for name in (first, second)]
-    return bool(max(map(min, times)) < min(map(max, times)))
