@@ -3,7 +3,6 @@
 A file in experiments/tables holds the rows of one of the paper's tables, or of your own.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ import pandas as pd
 from dvc.repo import Repo
 from pydantic import Field
 
+from convs2s.base.files import read_json
 from convs2s.config.faults import suggest, validate
 from convs2s.config.load import parse_yaml
 from convs2s.config.model import ModelParams
@@ -122,8 +122,8 @@ def read_results(root: Path) -> dict[str, Any]:
         "bleu_tokenized, std": metrics.get(f"{kept}std.bleu_tokenized"),
     }  # fmt: skip
     if (root / SIGNATURES).is_file():
-        results["signature"] = json.loads((root / SIGNATURES).read_text(encoding="utf-8"))["bleu_tokenized"]
-        results["test_set"] = str(SetIdentity.read(root / TEST_SET))
+        results["signature"] = read_json(root / SIGNATURES)["bleu_tokenized"]
+        results["test_set"] = str(SetIdentity(**read_json(root / TEST_SET)))
     return results | metrics
 
 

@@ -77,12 +77,11 @@ def evaluate(texts: Sequence[ScoredText], references: ReferenceSet, rouge: str |
     text's, nested by member, and those of plain text under without_replacement.
     """
     scores = [score_text(text, references, SETTINGS[rouge] if rouge else None) for text in texts]
-    table = score_table(
-        [
-            {"text": text.text, "member": text.member, **{name: score.value for name, score in row.items()}}
-            for text, row in zip(texts, scores, strict=True)
-        ]
-    )
+    rows = [
+        {"text": text.text, "member": text.member, **{name: score.value for name, score in row.items()}}
+        for text, row in zip(texts, scores, strict=True)
+    ]
+    table = score_table(rows)
     final = texts[-1].text
     metrics = nested_metrics(table, final)
     if texts[0].text != final:

@@ -3,7 +3,6 @@
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 from convs2s.base.files import further_references, read_folder, read_json, read_lines
 from convs2s.base.messages import inflect
@@ -11,18 +10,13 @@ from convs2s.base.messages import inflect
 
 @dataclass(frozen=True)
 class SetIdentity:
-    """The identity of a test set."""
+    """The identity of a test set, as in test_set.json of the stage evaluate."""
 
     name: str
     """As in params.yaml: files, or a sacreBLEU name."""
     lines: int
     sha256: str
     """Of all pairs as 'source TAB target LF' lines; additional references follow, each after a tab."""
-
-    @classmethod
-    def read(cls, path: Path) -> Self:
-        """Read test_set.json, as written by the stage evaluate."""
-        return cls(**read_json(path))
 
     def __str__(self) -> str:
         """Return one human-readable line."""

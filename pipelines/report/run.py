@@ -67,7 +67,7 @@ class Run:
 
     @property
     def test_set(self) -> str:
-        return str(SetIdentity.read(find(self.folder / "data/evaluation/test_set.json")))
+        return str(SetIdentity(**self.json("evaluation/test_set.json")))
 
     def json(self, path: str) -> Any:
         """Return the content of a JSON file of data/."""
@@ -96,13 +96,9 @@ def open_run(name: str, root: Path, temporary: Path) -> Run:
     outputs are not in the cache.
     """
     folder = Path(name)
-    if not (folder / "params.yaml").is_file():
-        return open_revision(name, root, temporary / name.replace("/", "-"))
-    return Run("workspace" if folder.resolve() == root.resolve() else name, folder)
-
-
-def open_revision(name: str, root: Path, folder: Path) -> Run:
-    """Return the run of a revision or an experiment, whose files are copied to a folder."""
+    if (folder / "params.yaml").is_file():
+        return Run("workspace" if folder.resolve() == root.resolve() else name, folder)
+    folder = temporary / name.replace("/", "-")
     try:
         files = DVCFileSystem(str(root), rev=name)
         files.info("params.yaml")  # only this looks up the revision

@@ -49,7 +49,7 @@ def summarize(data: Path, experiment: str = "") -> str:
     lines = [
         "Scores of the test set\n",
         table.to_string(col_space={title: len(str(title)) + 1 for title in table}) + "\n",
-        f"of {SetIdentity.read(find(evaluation / 'test_set.json'))}\n",
+        f"of {SetIdentity(**read_json(evaluation / 'test_set.json'))}\n",
         *(f"{TITLES[name]:16}{text}" for name, text in read_json(evaluation / "signatures.json").items()),
         "\nExample translations\n",
         *show_examples(find(evaluation / "examples.tsv")),

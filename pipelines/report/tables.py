@@ -9,7 +9,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from pipelines.report.run import Run
-from pipelines.report.scores import TITLES, score_table
+from pipelines.report.scores import TITLES
 
 
 def to_html(rows: pd.DataFrame | Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> Markup:
@@ -65,14 +65,8 @@ def main_scores(run: Run) -> dict[str, str]:
     return scores
 
 
-def list_scores(run: Run) -> pd.DataFrame:
-    """Return all scores of a run, a row per model."""
-    return score_table(run.table("evaluation/scores.csv")).reset_index(names="model")
-
-
 def list_trainings(runs: Sequence[Run]) -> list[dict[str, Any]]:
     """Return a row per training: its metrics and cost."""
-    trainings = [(run, seed) for run in runs for seed in run.seeds]
     return [
         {
             "run": run.name,
@@ -80,5 +74,6 @@ def list_trainings(runs: Sequence[Run]) -> list[dict[str, Any]]:
             **run.json(f"trained/{seed}/metrics.json"),
             **run.json(f"costs/{seed}.json"),
         }
-        for run, seed in trainings
+        for run in runs
+        for seed in run.seeds
     ]

@@ -48,9 +48,8 @@ def parse(name: str, hints: Mapping[str, Any], arguments: Sequence[str]) -> dict
     for argument, hint in hints.items():
         if hint not in SECTIONS:
             choices = get_args(hint) or None  # of a Literal
-            parser.add_argument(
-                f"--{argument}", required=True, type=str if choices else hint, choices=choices
-            )
+            kind = str if choices else hint
+            parser.add_argument(f"--{argument}", required=True, type=kind, choices=choices)
     return vars(parser.parse_args(arguments))
 
 
@@ -58,8 +57,7 @@ def start(name: str, arguments: Sequence[str]) -> None:
     """Run a stage with these arguments and the values of params.yaml.
 
     Invalid values are an error even for stages that use none of them: it is best found in the first stage.
-    A stage may have a function `finish`, which is called with its argument `work` if DVC will record its
-    result.
+    A stage may have a function `finish`, which is called with `work` if DVC will record its result.
     """
     item = os.environ.get(MARK)
     with unchanged(item) if item else contextlib.nullcontext(load_params()) as params:

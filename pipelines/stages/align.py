@@ -20,8 +20,7 @@ def run(align: AlignParams, replace: ReplaceParams, source: Path, target: Path, 
     if not replace.enabled or align.backend == "none":
         write_dictionary(out / "dictionary.tsv", [])
         return
-    with temporary_folder(out.parent) as work:
-        folder = Path(work)
+    with temporary_folder(out.parent) as folder:
         corpus, words = number_words(source, target, folder)
         links = BACKENDS[align.backend](corpus, align.iterations, folder)
         write_dictionary(out / "dictionary.tsv", build_dictionary(corpus, words, links))

@@ -22,8 +22,7 @@ def run(align: AlignParams, candidates: CandidatesParams, encoded: Path, out: Pa
         write_candidates(out / "candidates.npz", NO_CANDIDATES)
         return
     source, target = (EncodedCorpus.open(encoded, side) for side in SIDES)
-    with temporary_folder(out.parent) as work:
-        folder = Path(work)
+    with temporary_folder(out.parent) as folder:
         corpus = copy_ids(source, target, folder)
         links = BACKENDS[align.backend](corpus, align.iterations, folder)
         table = build_candidates(corpus, links, candidates.per_source)

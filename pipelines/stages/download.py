@@ -8,8 +8,6 @@ from convs2s.config.download import (
     SacrebleuSource,
     Source,
     SplitParams,
-    TestSplitParams,
-    TrainSplitParams,
     UrlSource,
 )
 from convs2s.config.section import Languages
@@ -28,9 +26,9 @@ def run(download: DownloadParams, languages: Languages, split: Split, downloads:
     params: SplitParams = getattr(download, split)
     local = Path(download.folder)
     parts = [open_part(source, languages, local, downloads) for source in params.sources]
-    references = params.references if isinstance(params, TestSplitParams) else None
-    sample = params.pairs if isinstance(params, TrainSplitParams) else None
-    write_split(parts, out, [local / name for name in references or ()], sample)
+    references = getattr(params, "references", None) or ()  # of the test split
+    sample = getattr(params, "pairs", None)  # of the training split
+    write_split(parts, out, [local / name for name in references], sample)
 
 
 def open_part(source: Source, languages: Languages, local: Path, downloads: Path) -> Part:

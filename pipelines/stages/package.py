@@ -58,7 +58,7 @@ def run(
         training={f"train.{key}": value for key, value in train.model_dump(mode="json").items()},
         scores=read_json(evaluation / "metrics.json")["seeds"][str(seed)],
         signatures=read_json(evaluation / "signatures.json"),
-        test_set=str(SetIdentity.read(evaluation / "test_set.json")),
+        test_set=str(SetIdentity(**read_json(evaluation / "test_set.json"))),
         examples=read_examples(evaluation / "examples.tsv"),
     )
     settings = Settings(languages, tokenize, with_alpha(translate, read_alpha(tuned)), replace.enabled)

@@ -5,6 +5,7 @@ an undisturbed run.
 """
 
 import argparse
+import collections
 import contextlib
 import os
 import random
@@ -20,9 +21,9 @@ import psutil
 
 from pipelines.repair import repair
 from tests.faults import forked, repository
-from tests.faults.repository import Kills
 from tests.faults.results import differences, outputs
 
+Kills = collections.Counter[str]  # by target
 TARGETS = ("group", "dvc", "stage")
 
 

@@ -1,6 +1,5 @@
 """A small repository with the real DAG, the real stages and a toy corpus, run once without faults."""
 
-import collections
 import importlib
 import shutil
 from pathlib import Path
@@ -18,8 +17,6 @@ from tests.train.tiny import ROOT, tiny_params
 PAIRS, TEST_PAIRS, VOCABULARY = 60, 6, 170
 END = ("END", "ENDE")
 """The last pair of training and test texts, which tests may edit."""
-
-Kills = collections.Counter[str]  # by target
 
 
 def make_base(folder: Path) -> Path:

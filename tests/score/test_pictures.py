@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from convs2s.score.pictures import draw_layers, easy_to_read
+from convs2s.score.pictures import PANELS, draw_layers, easy_to_read, plot_curves
 
 TOKENS = (["a", "b", "c"], ["d", "e"])
 
@@ -58,3 +58,29 @@ def test_pictures_are_the_same_bytes_each_time(tmp_path: Path, monkeypatch: pyte
         monkeypatch.setitem(matplotlib.rcParams, "savefig.dpi", 30.0)
     assert written[0] == written[1]
     assert b"tEXt" not in written[0]
+
+
+@pytest.mark.parametrize("points", [0, 40])
+def test_curves_are_drawn_from_any_number_of_points(tmp_path: Path, points: int) -> None:
+    """Training that fails early has no points."""
+    for name in PANELS:
+        table = tmp_path / "curves" / name
+        table.parent.mkdir(parents=True, exist_ok=True)
+        rows = "".join(f"{50 * (i + 1)}\t{9 / (i + 1)}\n" for i in range(points))
+        table.write_text(f"step\t{table.stem}\n{rows}")
+    plot_curves({"": tmp_path / "curves"}).savefig(tmp_path / "a.png")
+    assert Image.open(tmp_path / "a.png").size == (900, 600)
+
+
+def test_several_runs_share_the_panels(tmp_path: Path) -> None:
+    """Each run has a line with its name, which is not taken for a formula; without points it has no line."""
+    for name, values in (("$a", "7.1"), ("$b$", "8.2"), ("new", None)):
+        loss = tmp_path / name / "train" / "loss.tsv"
+        loss.parent.mkdir(parents=True)
+        if values:
+            loss.write_text(f"step\tloss\n50\t{values}\n")
+    figure = plot_curves({name: tmp_path / name for name in ("$a", "$b$", "new")})
+    panel, *empty = figure.axes
+    assert [float(line.get_ydata()[0]) for line in panel.lines] == [7.1, 8.2]  # type: ignore[index, arg-type]
+    assert [text.get_text() for text in figure.legends[0].texts] == [r"\$a", r"\$b\$"]
+    assert [len(axes.lines) for axes in empty] == [0, 0, 0]
