@@ -1,15 +1,15 @@
-"""A flow after kill -9; `test_machine` has a cancellation, `tests.faults.flow_kills` many more kills."""
+"""Programs of Prefect after kill -9, and lost servers; `test_machine` has a cancellation."""
 
 from pathlib import Path
 
 import pytest
 
 from tests.flows import toy
-from tests.flows.server import Server, check_gone, soon, training
+from tests.flows.server import Server, check_gone, end, soon, training
+
+pytestmark = [pytest.mark.flows, pytest.mark.slow]
 
 
-@pytest.mark.flows
-@pytest.mark.slow
 def test_a_killed_flow_leaves_nothing_and_is_marked_crashed(server: Server, repo: Path) -> None:
     """By the automation of the deployment, after a period without heartbeats: 35 s here."""
     server.deploy(repo)

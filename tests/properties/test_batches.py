@@ -24,7 +24,8 @@ def test_an_epoch_has_every_sentence_once(
     more = 0 if by_sentences or workers == 1 else 1
     batching = Batching(by_sentences, sentences, tokens, workers)
     sides = [np.array(side, dtype=np.int64) for side in zip(*lengths, strict=True)]
-    epochs = [batching.epoch(sides[0], sides[1], seed=1, epoch=epoch, rank=rank) for rank in range(workers)]
+    order = batching.order(sides[0], sides[1], seed=1, epoch=epoch)
+    epochs = [batching.share(order, rank) for rank in range(workers)]
     seen = Counter[int]()
     for batches in zip(*epochs, strict=True):
         assert len({(batch.target_tokens, len(batch.whole)) for batch in batches}) == 1
