@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import io
 import itertools
 import sys
 from collections.abc import Iterator
@@ -18,7 +17,6 @@ from convs2s.commands.shared import add_command, add_processor, check_positive, 
 from convs2s.commands.translate_files import STANDARD, chunks, count_lines, open_input, open_output
 
 if TYPE_CHECKING:
-    from convs2s.decode.sampling import Sampling
     from convs2s.package.translator import Translation, Translator
 
 CHUNK_BATCHES = 32
@@ -53,10 +51,9 @@ def add(commands: Any) -> None:
     add = command.add_argument_group("search").add_argument
     add("--beam-size", type=int, metavar="N", help=f"hypotheses kept per sentence; 1 is greedy {FOLDER}")
     add("--alpha", type=float, metavar="X", help=f"scores are log-likelihood / length^alpha {FOLDER}")
-    text = f"longest hypothesis: X * source tokens + N tokens {FOLDER}"
+    text = f"longest hypothesis, without EOS: X * source tokens + N tokens {FOLDER}"
     add("--max-length-ratio", type=float, metavar="X", help=text)
-    text = f"see --max-length-ratio; EOS does not count {FOLDER}"
-    add("--max-length-extra", type=float, metavar="N", help=text)
+    add("--max-length-extra", type=float, metavar="N", help=f"see --max-length-ratio {FOLDER}")
     text = f"replace unknown words by attention {FOLDER}"
     add("--replace", action=argparse.BooleanOptionalAction, help=text)
     text = "line i has the whole words that translation i begins with; may be empty (default: none)"
@@ -80,10 +77,10 @@ def add(commands: Any) -> None:
     add("--alignment", type=Path, metavar="FILE", help=text)
     add = command.add_argument_group("sampling").add_argument
     add("--sample", action="store_true", help="draw translations (--n-best: how many) instead of searching")
-    text = "below 1, likely words become likelier; above 1, less likely (default: 1.0)"
-    add("--temperature", type=float, metavar="X", help=text)
+    text = "below 1, likely words become likelier; above 1, less likely"
+    add("--temperature", type=float, default=1.0, metavar="X", help=text)
     add("--top-k", type=int, metavar="N", help="draw only from the N likeliest tokens (default: all)")
-    add("--seed", type=int, metavar="N", help="the same seed gives the same translations (default: 1)")
+    add("--seed", type=int, default=1, metavar="N", help="the same seed gives the same translations")
     add = command.add_argument_group("speed").add_argument
     add("--batch-sentences", type=int, metavar="N", help=f"sentences translated at once {FOLDER}")
     add_processor(add)
@@ -103,40 +100,42 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Translate input to output a chunk at a time, so that neither need fit in memory."""
-    check(options)
-    sampling, translator = make_sampling(options), load_translator(options)
+    check_positive(options, "threads")
+    if options.score and (options.prefix or options.alignment or options.sample):
+        raise ValueError("--score does not translate. Leave out --prefix, --alignment and --sample.")
+    translator = load_translator(options)
+    from convs2s.decode.sampling import Sampling  # noqa: PLC0415  # slow, and loaded by now
+
+    drawn = Sampling(seed=options.seed, temperature=options.temperature, top_k=options.top_k)
+    sampling = drawn if options.sample else None
     if (precision := translator.words.precision).is_slow:
         print(f"convs2s: {precision}", file=sys.stderr)
     if options.input in STANDARD and is_terminal(sys.stdin) and translator.facts is not None:
         print(visible(f"{translator.facts.name}: {translator.facts.summary()}"), file=sys.stderr)
-    option, second_path = ("--score", options.score) if options.score else ("--prefix", options.prefix)
-    nothing = contextlib.nullcontext(io.BytesIO())
+    name = "standard input" if options.input in STANDARD else str(options.input)
+    second_path = options.score or options.prefix
     with (
-        open_input("--input", options.input) as source,
-        open_input(option, second_path) if second_path else nothing as second,
-        open_output("--output", options.output) as out,
-        open_output("--alignment", options.alignment) if options.alignment else nothing as links,
+        open_input(options.input) as source,
+        open_input(second_path) if second_path else contextlib.nullcontext() as second,
+        open_output(options.output) as out,
+        open_output(options.alignment) if options.alignment else contextlib.nullcontext() as links,
     ):
-        name = "standard input" if options.input in STANDARD else str(options.input)
-        second_name = f"{option} {second_path}"
         count = count_lines(source, name)
-        if second_path and (second_count := count_lines(second, second_name)) != count:
+        if second and (second_count := count_lines(second, str(second_path))) != count:
             raise ValueError(
-                f"{second_name} has {second_count} lines but {name} "
+                f"{second_path} has {second_count} lines but {name} "
                 f"{'is a pipe' if count is None else f'has {count}'}. Expected two files of equal length: "
                 "line i of one belongs to line i of the other."
             )
-        second_lines = decode_lines(second, second_name)
-        is_shown = options.output in STANDARD and is_terminal(sys.stdout)
-        shows_bar = sys.stderr.isatty() and count is not None and not is_shown
+        second_lines = decode_lines(second or (), second_path)
+        hides_bar = count is None or (options.output in STANDARD and is_terminal(sys.stdout))
         # Long sentences come first in each chunk, so recent speed misleads; smoothing=0 shows the average.
-        with tqdm(
-            total=count, desc="translate", unit=" sentences", smoothing=0, disable=not shows_bar
-        ) as bar:
+        settings = {"desc": "translate", "unit": " sentences", "smoothing": 0, "disable": hides_bar or None}
+        with tqdm(total=count, **settings) as bar:
             number = 0
             for texts in chunks(source, name, CHUNK_BATCHES * translator.words.params.batch_sentences):
-                paired = list(itertools.islice(second_lines, len(texts))) if second_path else None
-                if options.score and paired is not None:
+                paired = list(itertools.islice(second_lines, len(texts))) if second else None
+                if options.score and paired:
                     scores = translator.score(texts, paired, bar.update)
                     lines = [f"{score.log_likelihood:.4f}\t{score.tokens}" for score in scores]
                 else:
@@ -145,45 +144,11 @@ def run(options: argparse.Namespace) -> None:
                         texts, prefixes=paired, sampling=from_here, on_done=bar.update
                     )
                     lines = list(format_lines(n_best_lists, number, options))
-                    if options.alignment:
+                    if links:
                         links.writelines(format_links(translator.align(best)) for best, *_ in n_best_lists)
                 out.writelines(line.encode() + b"\n" for line in lines)
                 out.flush()
                 number += len(texts)
-
-
-def check(options: argparse.Namespace) -> None:
-    """Check, before any slow work, that each option has an effect, and that --model has folders, not text."""
-    check_positive(options, "threads", "processes")
-    if not options.sample and {options.temperature, options.top_k, options.seed} != {None}:
-        raise ValueError(
-            "--temperature, --top-k and --seed are for sampling. Add --sample, or leave them out."
-        )
-    if options.score and (options.prefix or options.alignment or options.sample):
-        raise ValueError("--score does not translate. Leave out --prefix, --alignment and --sample.")
-    for first, second in (("input", "score"), ("input", "prefix"), ("output", "alignment")):
-        if getattr(options, first) in STANDARD and getattr(options, second) == Path("-"):
-            raise ValueError(
-                f"--{first} and --{second} cannot both be a standard stream. Name a file for one."
-            )
-    for model in options.model:
-        if not model.is_dir():
-            raise FileNotFoundError(
-                f"--model {model} is not a folder. Expected a model folder, such as data/models/1; text to "
-                "translate goes after --input, or to standard input."
-            )
-
-
-def make_sampling(options: argparse.Namespace) -> "Sampling | None":
-    """Return how to draw translations; None to search."""
-    if not options.sample:
-        return None
-    from convs2s.decode.sampling import Sampling  # noqa: PLC0415  # as in load_translator
-
-    options_of_sampling = {"temperature": options.temperature, "top_k": options.top_k, "seed": options.seed}
-    return Sampling(
-        **{"seed": 1} | {name: value for name, value in options_of_sampling.items() if value is not None}
-    )
 
 
 def load_translator(options: argparse.Namespace) -> "Translator":

@@ -8,7 +8,7 @@ import select
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import IO
 
@@ -25,12 +25,7 @@ STANDARD = None, Path("-")
 def chunks(stream: IO[bytes], name: str, most: int) -> Iterator[list[str]]:
     """Yield lines in chunks to translate together: of a terminal one, of a pipe those that have arrived.
 
-    Args:
-        name: of the stream, for errors.
-        most: lines per chunk; of a pipe, a few more.
-
-    Raises:
-        ValueError: if a line is not UTF-8.
+    A chunk has `most` lines, of a pipe a few more. The stream's name is for errors.
     """
     if is_terminal(sys.stdin) and stream is sys.stdin.buffer:
         yield from ([line] for line in read_typed_lines())
@@ -59,7 +54,7 @@ def lines_as_they_arrive(pipe: int, most: int) -> Iterator[list[bytes]]:
 
 
 def read_typed_lines() -> Iterator[str]:
-    """Yield typed lines, with a hint and a prompt, and with line editing if the output is a terminal, too."""
+    """Yield typed lines, with a hint and a prompt, and line editing if the output is a terminal, too."""
     print("Type a sentence and press Enter. Ctrl-D ends.", file=sys.stderr)
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401, PLC0415  # makes input() edit lines
@@ -69,7 +64,7 @@ def read_typed_lines() -> Iterator[str]:
             with contextlib.redirect_stdout(sys.stdout if is_terminal(sys.stdout) else sys.stderr):
                 line = input("> ")
             yield line
-    print(file=sys.stderr)  # so that the shell's prompt starts on a new line
+    print(file=sys.stderr)  # for the shell's prompt
 
 
 def is_file(stream: IO[bytes]) -> bool:
@@ -81,7 +76,7 @@ def is_file(stream: IO[bytes]) -> bool:
 
 
 def count_lines(stream: IO[bytes], name: str) -> int | None:
-    """Return the number of lines left in a file, None for a pipe; a ValueError if one is not UTF-8."""
+    """Return the number of lines left in a file, all of them UTF-8; None for a pipe."""
     if not is_file(stream):
         return None
     position = stream.tell()
@@ -90,27 +85,18 @@ def count_lines(stream: IO[bytes], name: str) -> int | None:
     return count
 
 
-@contextmanager
-def open_input(option: str, path: Path | None) -> Iterator[IO[bytes]]:
+def open_input(path: Path | None) -> AbstractContextManager[IO[bytes]]:
     """Open a text file, plain or compressed, or take standard input, which is also "-"."""
-    if path is None or path in STANDARD:
-        if sys.stdin is None:
-            raise OSError(f"standard input is closed. Expected text there, or {option} FILE.")
-        yield sys.stdin.buffer
-        return
-    with contextlib.closing(open_text(path)) as stream:
-        yield stream
+    return nullcontext(sys.stdin.buffer) if path is None or path in STANDARD else open_text(path)
 
 
 @contextmanager
-def open_output(option: str, path: Path | None) -> Iterator[IO[bytes]]:
+def open_output(path: Path | None) -> Iterator[IO[bytes]]:
     """Open a file that appears only once complete, or take standard output, which is also "-"."""
     if path is None or path in STANDARD:
-        if sys.stdout is None:
-            raise OSError(f"standard output is closed. Expected one, or {option} FILE.")
         yield sys.stdout.buffer
         return
     if path.is_dir():
-        raise IsADirectoryError(f"{option} {path} is a folder. Expected a file, such as {path / 'out.txt'}.")
+        raise IsADirectoryError(f"{path} is a folder. Expected a file, such as {path / 'out.txt'}.")
     with atomic_path(path) as temporary, temporary.open("wb") as stream:
         yield stream
