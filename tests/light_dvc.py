@@ -1,14 +1,11 @@
 """DVC making the same decisions with a fraction of the work, for tests that run it dozens of times.
 
 It skips what costs most on a small pipeline and cannot change which stages run: validating the YAML schema,
-wildcards in parameter names, locks against other processes, and the database of file hashes. It writes JSON,
-which is valid YAML and faster.
+locks against other processes, and the database of file hashes. It writes JSON, which is valid YAML, faster.
 """
 
 import contextlib
-import functools
 import json
-import operator
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,8 +25,6 @@ def light_dvc() -> Iterator[None]:
         mock.patch("dvc.utils.strictyaml.parse_yaml", parse_json),
         mock.patch.object(dvc_yaml, "parse_yaml", parse_json),
         mock.patch("dvc.utils.strictyaml.validate"),
-        mock.patch("dvc.dependency.param.dpath.get", value_of),
-        mock.patch("dvc.utils.serialize.dump_yaml", dump_as_json),
         mock.patch("dvc_data.hashfile.state.State", lambda *_: StateNoop()),
         mock.patch("dvc.rwlock.rwlock", lambda *_: contextlib.nullcontext()),
     ):
@@ -45,16 +40,6 @@ def modify_as_json(path: str, **_: object) -> Iterator[dict[str, Any]]:
     file.write_text(json.dumps(content))
 
 
-def dump_as_json(path: str, content: object) -> None:
-    """Write as JSON what DVC would write as YAML."""
-    Path(path).write_text(json.dumps(content))
-
-
 def parse_json(text: str, path: str, typ: str = "safe") -> Any:
     """Parse dvc.lock as JSON, and YAML as DVC does, once for each text (`tests.yaml_once`)."""
     return json.loads(text) if text.startswith("{") else parse_yaml(text, path, typ)
-
-
-def value_of(values: Any, name: str, separator: str) -> Any:
-    """Return the value of a parameter, or raise KeyError."""
-    return functools.reduce(operator.getitem, name.split(separator), values)
