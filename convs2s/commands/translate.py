@@ -103,6 +103,8 @@ def run(options: argparse.Namespace) -> None:
     check_positive(options, "threads")
     if options.score and (options.prefix or options.alignment or options.sample):
         raise ValueError("--score does not translate. Leave out --prefix, --alignment and --sample.")
+    if not options.sample and (options.temperature, options.top_k, options.seed) != (1.0, None, 1):
+        raise ValueError("--temperature, --top-k and --seed are for sampling. Add --sample, or omit them.")
     translator = load_translator(options)
     from convs2s.decode.sampling import Sampling  # noqa: PLC0415  # slow, and loaded by now
 

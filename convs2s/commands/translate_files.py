@@ -87,13 +87,19 @@ def count_lines(stream: IO[bytes], name: str) -> int | None:
 
 def open_input(path: Path | None) -> AbstractContextManager[IO[bytes]]:
     """Open a text file, plain or compressed, or take standard input, which is also "-"."""
-    return nullcontext(sys.stdin.buffer) if path is None or path in STANDARD else open_text(path)
+    if path is not None and path not in STANDARD:
+        return open_text(path)
+    if sys.stdin is None:
+        raise OSError("standard input is closed. Expected text there, or the name of a file.")
+    return nullcontext(sys.stdin.buffer)
 
 
 @contextmanager
 def open_output(path: Path | None) -> Iterator[IO[bytes]]:
     """Open a file that appears only once complete, or take standard output, which is also "-"."""
     if path is None or path in STANDARD:
+        if sys.stdout is None:
+            raise OSError("standard output is closed. Expected one, or the name of a file.")
         yield sys.stdout.buffer
         return
     if path.is_dir():

@@ -1,11 +1,13 @@
 """A checkpoint: everything needed to resume, in one file, written atomically and read without pickle.
 
-The metadata holds the state and the fingerprint. A file that is not whole is not read (safetensors).
+The metadata holds the state, the fingerprint, and a CRC-32 of all: after a power cut, a file that was whole
+may hold zeros.
 """
 
 import dataclasses
 import json
-from collections.abc import Iterable, Sequence
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,7 +58,7 @@ def save_checkpoint(path: Path, training: Training, prints: dict[str, str]) -> N
         "fingerprint": json.dumps(prints),
     }
     with atomic_path(path) as temporary:
-        write_tensors(temporary, tensors, metadata)
+        write_tensors(temporary, tensors, metadata | {"crc32": checksum(metadata, tensors)})
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
@@ -65,6 +67,8 @@ def read_checkpoint(path: Path) -> Checkpoint:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata()
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # no mapping
+        if metadata["crc32"] != checksum(metadata, tensors):
+            raise ValueError("its checksum does not match its content")
         state = STATE.validate_json(metadata["state"])
         return Checkpoint(PRINTS.validate_json(metadata["fingerprint"]), state, tensors)
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
@@ -72,6 +76,15 @@ def read_checkpoint(path: Path) -> Checkpoint:
         raise ValueError(
             f"{path} is damaged ({reason}). Expected a checkpoint as saved during training."
         ) from error
+
+
+def checksum(metadata: Mapping[str, str], tensors: Mapping[str, Tensor]) -> str:
+    """Return the CRC-32 of the state, the fingerprint and all tensors with their names and shapes."""
+    crc = zlib.crc32((metadata["state"] + metadata["fingerprint"]).encode())
+    for name, tensor in sorted(tensors.items()):
+        crc = zlib.crc32(f"{name} {tensor.dtype} {list(tensor.shape)}".encode(), crc)
+        crc = zlib.crc32(tensor.flatten().view(torch.uint8).numpy().data, crc)
+    return f"{crc:08x}"
 
 
 def restore(checkpoint: Checkpoint, training: Training, origin: Path) -> None:

@@ -48,8 +48,9 @@ def test_a_checkpoint_holds_what_was_saved(tmp_path: Path, stopped: Training, pa
         lambda content: content[:-10],
         lambda content: content + bytes(10),
         lambda content: bytes(len(content)),
+        lambda content: content[: len(content) // 2] + bytes(len(content) - len(content) // 2),
     ],
-    ids=["empty", "cut", "extended", "zero"],
+    ids=["empty", "cut", "extended", "zero", "half zero"],
 )
 def test_damage_is_found(path: Path, damage: Callable[[bytes], bytes]) -> None:
     """A full disk or a power loss can leave such files."""
