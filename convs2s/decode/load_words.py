@@ -7,7 +7,6 @@ import torch
 from tqdm import tqdm
 
 from convs2s.base.files import SIDES
-from convs2s.base.messages import inflect
 from convs2s.config.translate import TranslateParams
 from convs2s.decode.ensemble import Ensemble
 from convs2s.decode.search import SearchModel
@@ -40,36 +39,27 @@ def load_words(
         vocabulary: folder of the stage vocabulary.
         candidates: candidates.npz of the stage candidates; read only if `params` selects target tokens.
         device: such as cpu, cuda or cuda:1; None selects a GPU if there is one.
-
-    Raises:
-        FileNotFoundError: if a file is missing.
-        ValueError: if a file is damaged, the device does not exist or cannot be shared by that many
-            processes, or a model or the candidates do not fit the vocabulary.
     """
     where, selection = find_device(device), None
     source, target = Codec.load(vocabulary, "source"), Codec.load(vocabulary, "target")
-    members = [load_member(folder, vocabulary, (source, target), params, where) for folder in models]
+    members = []
+    for folder in models:
+        seq2seq = load_model(folder, where)
+        embeddings = seq2seq.source_embedding, seq2seq.target_embedding
+        for side, embedding, codec in zip(SIDES, embeddings, (source, target), strict=True):
+            if (size := embedding.words.num_embeddings) != len(codec.vocabulary):
+                raise ValueError(
+                    f"{folder} was trained with {size:,} {side} vocabulary entries but "
+                    f"{vocabulary / side}.tsv has {len(codec.vocabulary):,} (including 3 special ones). "
+                    "Expected the vocabulary it was trained with: run `dvc repro`, or fetch the whole folder "
+                    "again."
+                )
+        members.append(choose_model(seq2seq, params.precision, where))
     model = members[0] if len(members) == 1 else Ensemble(members)
     if limits := params.selection:
         size = len(target.vocabulary)
         selection = VocabularySelection(read_candidates(candidates), limits.common, limits.candidates, size)
     return WordTranslator(model, source, target, params, where, selection, processes)
-
-
-def load_member(
-    folder: Path, vocabulary: Path, codecs: tuple[Codec, Codec], params: TranslateParams, device: torch.device
-) -> SearchModel:
-    """Load one model and check that it was trained with vocabularies of these sizes."""
-    seq2seq = load_model(folder, device)
-    sizes = seq2seq.source_embedding.words.num_embeddings, seq2seq.target_embedding.words.num_embeddings
-    for side, size, codec in zip(SIDES, sizes, codecs, strict=True):
-        if size != len(codec.vocabulary):
-            raise ValueError(
-                f"{folder} was trained with {size:,} {side} vocabulary entries but {vocabulary / side}.tsv "
-                f"has {len(codec.vocabulary):,} (including 3 special ones). Expected the vocabulary it was "
-                "trained with: run `dvc repro`, or fetch the whole folder again."
-            )
-    return choose_model(seq2seq, params.precision, device)
 
 
 def choose_model(seq2seq: Seq2Seq, wanted: Wanted, device: torch.device) -> SearchModel:
@@ -91,12 +81,10 @@ def find_device(name: str | None) -> torch.device:
     if name is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise ValueError(f"device {name!r} is unknown; expected cpu, cuda, or cuda:NUMBER.") from None
-    if device.type == "cuda" and (device.index or 0) >= (count := torch.cuda.device_count()):
-        raise ValueError(f"device {name!r} does not exist: PyTorch sees {inflect(count, 'GPU')}. Use cpu?")
-    return device
+        return torch.empty(0, device=name).device
+    except (RuntimeError, AssertionError) as error:  # the latter from a PyTorch without CUDA
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"device {name!r}: {reason} Expected cpu, cuda or cuda:NUMBER.") from None
 
 
 def models_of(member: str, seeds: Sequence[int], trained: Path) -> list[Path]:

@@ -43,16 +43,11 @@ class SearchResult:
 
 
 @runtime_checkable
-class Rows(Protocol):
-    """Something with a row per sentence or hypothesis."""
-
-    def select(self, rows: Tensor, /) -> "Rows":
-        """Return these rows in this order; rows may repeat."""
-
-
-@runtime_checkable
 class SearchModel(Protocol):
-    """What a search needs from a model: the plain one, the engine's, or an ensemble of these."""
+    """What a search needs from a model: the plain one, the engine's, or an ensemble of these.
+
+    Memory and state have a row per sentence or hypothesis; `select(rows)` returns these rows in this order.
+    """
 
     @property
     def max_source_tokens(self) -> int | None:
@@ -65,13 +60,13 @@ class SearchModel(Protocol):
     def restrict(self, tokens: Int[Tensor, "N"], /) -> "SearchModel":
         """Return the same model over only these target tokens (§5.4); all other weights are shared."""
 
-    def encode(self, source: Tensor, /) -> Rows:
+    def encode(self, source: Tensor, /) -> Any:
         """Encode padded source sentences (B, S) into the memory that the steps attend to."""
 
-    def start(self, rows: int, /) -> Rows:
+    def start(self, rows: int, /) -> Any:
         """Return the state before the first step."""
 
-    def step(self, tokens: Tensor, memory: Any, state: Any, /) -> tuple[Any, Tensor, Rows]:
+    def step(self, tokens: Tensor, memory: Any, state: Any, /) -> tuple[Any, Tensor, Any]:
         """Advance R hypotheses, grouped by sentence, by a token.
 
         Returns:
@@ -146,12 +141,7 @@ class LiveBatch:
             )
 
     def finish(self, sentence: int, row: int, total: float) -> None:
-        """Record that EOS finishes the hypothesis of a row, unless its sentence has enough.
-
-        Args:
-            sentence: its current row.
-            total: log-likelihood, EOS included.
-        """
+        """Record that EOS finishes a row's hypothesis, with its log-likelihood, unless there are enough."""
         ends = self.ends[self.alive[sentence]]
         if len(ends) < self.search.wanted:
             ends.append((total, self.paths[row], row))

@@ -88,29 +88,14 @@ def as_json(hypothesis: Hypothesis) -> dict[str, Any]:
 
 
 def read_hypotheses(path: Path) -> Iterator[tuple[list[str], list[Hypothesis]]]:
-    """Yield the source words and the hypotheses, at least one, of each sentence.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if a line is not in the format of `write_hypotheses`, with the line number.
-    """
-    for number, line in enumerate(read_lines(path), start=1):
-        try:
-            content = json.loads(line)
-            source, hypotheses = content["source"], [parse_hypothesis(item) for item in content["hypotheses"]]
-            if not hypotheses:
-                raise ValueError("no hypothesis")
-        except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(
-                f"{path}, line {number}: expected a line written by the stage translate, found none "
-                f"({type(error).__name__}: {error}). Run that stage again."
-            ) from error
-        yield source, hypotheses
-
-
-def parse_hypothesis(content: dict[str, Any]) -> Hypothesis:
-    """Return the hypothesis that a JSON object describes."""
-    return Hypothesis(**{**content, "unknowns": [Unknown(**unknown) for unknown in content["unknowns"]]})
+    """Yield the source words and the hypotheses, at least one, of each sentence."""
+    for line in read_lines(path):
+        content = json.loads(line)
+        hypotheses = [
+            Hypothesis(**{**row, "unknowns": [Unknown(**unknown) for unknown in row["unknowns"]]})
+            for row in content["hypotheses"]
+        ]
+        yield content["source"], hypotheses
 
 
 def write_attention(path: Path, attention: Sequence[Attention]) -> None:
@@ -127,26 +112,16 @@ def write_attention(path: Path, attention: Sequence[Attention]) -> None:
 
 
 def read_attention(path: Path) -> list[Attention]:
-    """Return the attention of each sentence's best hypothesis; (0, 0) for an empty sentence.
-
-    Raises:
-        ValueError: if the file is missing, damaged or not an attention file.
-    """
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            weights, shapes = arrays["weights"], arrays["shapes"]
-            labels = json.loads(arrays["tokens"].tobytes())
-        ends = shapes.prod(axis=1).cumsum()
-        parts = np.split(weights, ends[:-1]) if len(shapes) else []
-        return [
-            Attention(part.reshape(shape), source, target)
-            for part, shape, (source, target) in zip(parts, shapes, labels, strict=True)
-        ]
-    except Exception as error:  # NumPy and zipfile raise all sorts
-        raise ValueError(
-            f"{path} is missing, damaged or not an attention file ({error}). Expected a file written by the "
-            "stage translate; run that stage again."
-        ) from error
+    """Return the attention of each sentence's best hypothesis; (0, 0) for an empty sentence."""
+    with np.load(path, allow_pickle=False) as arrays:
+        weights, shapes = arrays["weights"], arrays["shapes"]
+        labels = json.loads(arrays["tokens"].tobytes())
+    ends = shapes.prod(axis=1).cumsum()
+    parts = np.split(weights, ends[:-1]) if len(shapes) else []
+    return [
+        Attention(part.reshape(shape), source, target)
+        for part, shape, (source, target) in zip(parts, shapes, labels, strict=True)
+    ]
 
 
 def one_line(text: str) -> str:

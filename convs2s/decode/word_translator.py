@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from jaxtyping import Float32
 
-from convs2s.base.messages import inflect
 from convs2s.config.translate import TranslateParams
 from convs2s.decode.batches import batches, cut, pad
 from convs2s.decode.beam_search import BeamSearch
@@ -81,7 +80,6 @@ class WordTranslator:
         self.processes = processes if device.type == "cpu" else 1
         self.model, self.source, self.target = model, source, target
         self.params, self.device, self.selection = params, device, selection
-        self.warned = False
 
     @property
     def precision(self) -> Choice:
@@ -109,13 +107,13 @@ class WordTranslator:
             on_done: called with the number of sentences that each batch completes.
 
         Raises:
-            ValueError: if the model's scores are not numbers, or a prefix is longer than the position table.
+            ValueError: if the model's scores are not numbers.
             ChildProcessError: if one of the worker processes dies.
         """
         texts = [list(words) for words in sentences]
         texts_prefixes: Sequence[Sequence[str]] = [[]] * len(texts) if prefixes is None else prefixes
         rows_of_texts = [
-            self.rows(words, self._encode_prefix(prefix), number)
+            self.rows(words, self.target.encode(list(prefix))[:-1], number)
             for number, (words, prefix) in enumerate(zip(texts, texts_prefixes, strict=True))
         ]
         if on_done is not None:
@@ -132,14 +130,11 @@ class WordTranslator:
         ids, limit = self.source.encode(words)[:-1], self.model.max_source_tokens
         parts = [range(len(ids))] if ids else []
         if limit is not None and len(ids) > limit - 1:
-            if not self.warned:
-                self.warned = True
-                warnings.warn(
-                    f"A sentence has {len(ids)} tokens but the model's position table takes {limit - 1}; "
-                    "such long sentences are translated in parts. Give one sentence per line for better "
-                    "translations.",
-                    stacklevel=2,
-                )
+            warnings.warn(  # shown once
+                f"A sentence has more tokens than the model's position table takes, {limit - 1}; such long "
+                "sentences are translated in parts. Give one sentence per line for better translations.",
+                stacklevel=2,
+            )
             parts = cut(words, self.source.word_of_piece(words), limit - 1)
         return [
             Row([*ids[part.start : part.stop], EOS], () if number else prefix, sentence, number)
@@ -192,12 +187,6 @@ class WordTranslator:
             for number, (source, target) in enumerate(pairs)
             if len(source) <= most_source and len(target) <= most_target
         ]
-        if too_long := len(pairs) - len(rows):
-            warnings.warn(
-                f"{inflect(too_long, 'sentence pair')} longer than the model's position table: not scored "
-                "(nan). Split them into sentences.",
-                stacklevel=2,
-            )
         forced = copy.copy(self)
         forced.params, forced.selection = self.params.model_copy(update=FORCED), None
         scores = [GivenScore(math.nan, len(target)) for _, target in pairs]
@@ -227,16 +216,6 @@ class WordTranslator:
             [replace(hypothesis, tokens=selected[hypothesis.tokens].tolist()) for hypothesis in ranked]
             for ranked in search.search(model, source, limits, places)
         ]
-
-    def _encode_prefix(self, words: Sequence[str]) -> list[int]:
-        """Return the ids of the words that a translation begins with."""
-        ids, positions = self.target.encode(list(words))[:-1], self.model.max_target_tokens
-        if positions is not None and len(ids) > positions - 1:
-            raise ValueError(
-                f"The prefix that begins with {' '.join(words[:5])!r} has {len(ids)} tokens but the model's "
-                f"position table takes {positions - 1}. Shorten it."
-            )
-        return ids
 
     def _longest(self, source_tokens: int) -> int:
         """Return the most tokens of a hypothesis, EOS excluded."""

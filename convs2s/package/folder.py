@@ -14,11 +14,6 @@ from convs2s.package.facts import FACTS, Facts
 from convs2s.text.words.tokenization import Tokenizer, load_tokenizer
 from convs2s.text.words.truecasing import TARGET_TRUECASER, TRUECASER
 
-REQUIRED = (
-    DESCRIPTION, WEIGHTS, "source.tsv", "target.tsv", "segmentation.json",
-    "tokenizer.json", "translate.json", "dictionary.tsv",
-)  # fmt: skip
-
 OWN = {WEIGHTS, FACTS, "translate.json", "dictionary.tsv", "candidates.npz"}
 """Files in which the members of an ensemble may differ."""
 
@@ -63,10 +58,6 @@ def write_package(
         card: text of README.md.
         truecasers: folder of the stage truecase, copied if the settings use truecasing.
         facts: what the card says, for programs; None to leave them out.
-
-    Raises:
-        FileNotFoundError: if any of these files is missing.
-        ValueError: if the model is damaged.
     """
     check_files(model, read_description(model).files, [WEIGHTS])  # otherwise damage would be sealed in
     vocabularies = vocabulary.glob("[!.]*")  # not the unfinished files of a killed DVC
@@ -92,12 +83,7 @@ def write_package(
 
 
 def read_settings(folder: Path) -> Settings:
-    """Read tokenizer.json and translate.json of a model folder.
-
-    Raises:
-        FileNotFoundError: if the folder or one of its files is missing.
-        ValueError: if a file is not in the format of `write_package`, or has changed since.
-    """
+    """Read tokenizer.json and translate.json of a model folder, and check that it is whole."""
     check_whole(folder)
     paths = folder / "tokenizer.json", folder / "translate.json"
     tokenizer, translate = map(read_json, paths)
@@ -120,14 +106,9 @@ def check_whole(folder: Path) -> None:
     """Check that a model folder has all its files, and that they have not changed since they were written.
 
     The weights, by far the largest, are left to `load_model`.
-
-    Raises:
-        FileNotFoundError: if the folder or a file is missing.
-        ValueError: if a file's digest differs from that in model.json.
     """
-    missing = [name for name in REQUIRED if not (folder / name).is_file()]
-    if missing:
-        fault = f"lacks {', '.join(missing)}" if folder.is_dir() else "is not a folder"
+    if not (folder / DESCRIPTION).is_file():
+        fault = f"lacks {DESCRIPTION}" if folder.is_dir() else "is not a folder"
         raise FileNotFoundError(
             f"{folder} {fault}. Expected a model folder written by the stage package, such as data/models/1."
         )

@@ -9,10 +9,10 @@ import torch
 from jaxtyping import Float32
 
 from convs2s.decode.batches import pad
-from convs2s.decode.word_translator import WordTranslator, block_diagonal
+from convs2s.decode.word_translator import WordTranslator
 from convs2s.ids.vocabulary import EOS
 from convs2s.model.seq2seq import Seq2Seq
-from convs2s.package.translator import list_texts, load
+from convs2s.package.translator import load
 
 
 @dataclass(frozen=True)
@@ -41,39 +41,28 @@ class LayerAttention:
 def read_layers(translator: WordTranslator, words: Sequence[str]) -> LayerAttention:
     """Translate a sentence with a single model; return the attention of its best translation, layer by layer.
 
-    A sentence longer than the position table is translated in parts, as in `WordTranslator.translate`; each
-    part attends only to itself.
-
     Raises:
-        ValueError: if there are no words, or the model's scores are not numbers.
+        ValueError: if there are no words, or more than the position table takes.
     """
     model = getattr(translator.model, "seq2seq", None)  # an ensemble has none
     assert isinstance(model, Seq2Seq)
     sentence = list(words)
     rows = translator.rows(sentence)
-    if not rows:
-        raise ValueError("expected a sentence, found a text without words.")
-    best = [ranked[0].tokens for ranked in translator.search(rows, keep_attention=False)]
-    device = translator.device
-    blocks = [attend_again(model, device, row.ids, ids) for row, ids in zip(rows, best, strict=True)]
-    tokens = [token for ids in best for token in ids[:-1]]
+    if len(rows) != 1:
+        fault = "without words" if not rows else "too long for the model's position table"
+        raise ValueError(f"expected a sentence, found a text {fault}.")
+    [[best, *_]] = translator.search(rows, keep_attention=False)
+    with torch.inference_mode():  # the translation is known, so all positions are computed at once
+        memory = model.encode(pad([rows[0].ids]).to(translator.device))
+        targets = pad([[EOS, *best.tokens[:-1]]]).to(translator.device)
+        _, attention = model.features(targets, memory)
     source, target = translator.source, translator.target.vocabulary
     return LayerAttention(
-        np.stack([block_diagonal(of_parts) for of_parts in zip(*blocks, strict=True)]),
+        np.stack([weights[0].cpu().numpy() for weights in attention]),
         [i for i, block in enumerate(model.decoder.layers(), start=1) if block.attention is not None],
         [*source.pieces(sentence), source.vocabulary.entry(EOS)],
-        [target.entry(token) for token in [*tokens, EOS]],
+        [target.entry(token) for token in best.tokens],
     )
-
-
-@torch.inference_mode()
-def attend_again(
-    model: Seq2Seq, device: torch.device, source: list[int], target: list[int]
-) -> list[Float32[np.ndarray, "T S"]]:
-    """Return each layer's attention; the translation is known, so all positions are computed at once."""
-    memory = model.encode(pad([source]).to(device))
-    _, attention = model.features(pad([[EOS, *target[:-1]]]).to(device), memory)
-    return [weights[0].cpu().numpy() for weights in attention]
 
 
 def read_attention_of(folder: Path, text: str) -> LayerAttention:
@@ -82,6 +71,4 @@ def read_attention_of(folder: Path, text: str) -> LayerAttention:
     Errors are those of `read_layers` and `load`.
     """
     translator = load(folder, "cpu")
-    # An undecodable byte on the command line becomes a lone surrogate, which is not a character.
-    [clean] = list_texts(text)
-    return read_layers(translator.words, translator.source.tokenize(clean))
+    return read_layers(translator.words, translator.source.tokenize(text))

@@ -18,11 +18,7 @@ from convs2s.text.languages import name
 SCORES = {"bleu": ("BLEU, detokenized", "bleu"), "bleu_tokenized": ("BLEU, tokenized", "bleu")}
 SCORES |= {"chrf": ("chrF2", "chrf"), **{f"rouge{n}": (f"ROUGE-{n}", "rouge") for n in "12L"}}
 # The Hub's identifiers of licenses; any other license is `other` there, with a name.
-LICENSES = {
-    "mit", "apache-2.0", "cc0-1.0", "cc-by-2.0", "cc-by-3.0", "cc-by-4.0", "cc-by-sa-3.0", "cc-by-sa-4.0",
-    "cc-by-nc-2.0", "cc-by-nc-3.0", "cc-by-nc-4.0", "cc-by-nc-nd-3.0", "cc-by-nc-nd-4.0", "cc-by-nc-sa-3.0",
-    "cc-by-nc-sa-4.0",
-}  # fmt: skip
+LICENSE = re.compile(r"mit|apache-2\.0|cc0-1\.0|cc-by(-nc)?(-nd|-sa)?-[234]\.0")
 USE = """\
 ## Use
 
@@ -112,7 +108,7 @@ def write_card(
     words = make_identifier(data_license)
     content: dict[str, object] = {
         "language": list(dict.fromkeys(languages)),
-        **({"license": words} if words in LICENSES else {"license": "other", "license_name": words}),
+        **({"license": words} if LICENSE.fullmatch(words) else {"license": "other", "license_name": words}),
         "library_name": "convs2s",
         "pipeline_tag": task,
         "tags": ["convs2s", "fconv", "arxiv:1705.03122"],

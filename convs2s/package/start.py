@@ -11,18 +11,12 @@ from convs2s.package.folder import check_same, read_settings
 
 
 def check_models(params: Params, root: Path = Path()) -> None:
-    """Check the model that training starts from, those that translate training pairs, and their text.
-
-    Raises:
-        FileNotFoundError: if a folder or file is missing.
-        ValueError: if a model is damaged, has the wrong languages, or does not fit.
-    """
+    """Check the model that training starts from, those that translate training pairs, and their text."""
     if start := path_or_none(params.train.start_from):
         check_start(root / start, params)
     models, text = path_or_none(params.augment.models), path_or_none(params.augment.text)
     if models is None:
         return
-    check_folder("augment.models", root / models)
     folders = list_models(root / models)
     expected, use = (params.languages[::-1], "back") if text else (params.languages, "the training source")
     if not folders:
@@ -53,21 +47,11 @@ def list_texts(path: Path) -> list[Path]:
     return [path] if path.is_file() else sorted(file for file in path.glob("[!.]*") if file.is_file())
 
 
-def check_folder(key: str, folder: Path) -> None:
-    """Raise FileNotFoundError unless the value of a key of params.yaml is a folder."""
-    if not folder.is_dir():
-        raise FileNotFoundError(
-            f"{key}: expected a model folder, such as a copy of data/models/1, found {folder}, which is not "
-            "a folder."
-        )
-
-
 def check_start(folder: Path, params: Params) -> None:
-    """Check that a training with these parameters can start from a model; errors as `check_models`.
+    """Check that a training with these parameters can start from a model.
 
     The section vocabulary cannot describe that of an imported model, and does not matter then.
     """
-    check_folder("train.start_from", folder)
     settings, record = read_settings(folder), read_json(folder / "segmentation.json")
     expected = {
         "tokenize": settings.tokenize.model_dump(exclude={"corpus"}),  # text may come in both forms

@@ -1,11 +1,10 @@
 """Text in, text out: one line in, one line out, for any input."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, TypeVar
 
-from convs2s.base.messages import inflect
 from convs2s.config.faults import validate
 from convs2s.config.text import SelectionParams
 from convs2s.config.translate import TranslateParams
@@ -19,6 +18,7 @@ from convs2s.package.folder import check_same, check_whole, load_tokenizers, rea
 from convs2s.text.alignment.dictionary import read_dictionary
 from convs2s.text.words.tokenization import Tokenizer
 
+Texts = TypeVar("Texts", str, Sequence[str])
 SELECTION = SelectionParams(common=500, candidates=100)
 """For candidates from a file, if the model folder does not set it: the values of the authors' Lua code."""
 
@@ -69,24 +69,9 @@ class Translator:
         self.words, self.source, self.target, self.dictionary = words, source, target, dictionary
         self.facts = facts
 
-    # A string is also a sequence of strings, so the first overload must win.
-    @overload
-    def translate(  # type: ignore[overload-overlap]
-        self, texts: str, *, prefixes: str | None = None, sampling: Sampling | None = None
-    ) -> str: ...
-
-    @overload
     def translate(
-        self, texts: Sequence[str], *, prefixes: Sequence[str] | None = None, sampling: Sampling | None = None
-    ) -> list[str]: ...
-
-    def translate(
-        self,
-        texts: str | Sequence[str],
-        *,
-        prefixes: str | Sequence[str] | None = None,
-        sampling: Sampling | None = None,
-    ) -> str | list[str]:
+        self, texts: Texts, *, prefixes: Texts | None = None, sampling: Sampling | None = None
+    ) -> Texts:
         """Return the best translation of a text, or of each of several; empty for an empty text.
 
         A translation has no line ends. Pass many texts at a time: they are sorted by length and translated in
@@ -115,14 +100,12 @@ class Translator:
             on_done: called with the number of texts that each batch completes.
 
         Raises:
-            ValueError: if the numbers of prefixes and texts differ, a prefix is longer than the position
-                table, or the model's scores are not numbers.
+            ValueError: if the numbers of prefixes and texts differ, or the model's scores are not numbers.
         """
         sources = [self.source.tokenize(text) for text in list_texts(texts)]
         prefix_words: list[list[str]] = [[]] * len(sources)
         if prefixes is not None:
             prefix_words = [self.target.tokenize(prefix) for prefix in list_texts(prefixes)]
-        check_number(sources, prefix_words, "prefixes")
         n_best_lists = self.words.translate(
             sources, keep_attention, prefixes=prefix_words, sampling=sampling, on_done=on_done
         )
@@ -145,7 +128,6 @@ class Translator:
         """
         sources = [self.source.tokenize(text) for text in list_texts(texts)]
         targets = [self.target.tokenize(text) for text in list_texts(translations)]
-        check_number(sources, targets, "translations")
         return self.words.score(sources, targets, on_done)
 
     def align(self, translation: Translation) -> list[tuple[int, int]]:
@@ -179,20 +161,9 @@ class Translator:
 
 
 def list_texts(texts: str | Sequence[str]) -> list[str]:
-    """Return texts as a list, others a TypeError; a lone surrogate, no character, becomes a question mark."""
-    rows = [texts] if isinstance(texts, str) or not isinstance(texts, Iterable) else list(texts)
-    for text in rows:
-        if not isinstance(text, str):
-            raise TypeError(f"expected a text or a list of texts, found {text!r}.")
+    """Return texts as a list; a lone surrogate, no character, becomes a question mark."""
+    rows = [texts] if isinstance(texts, str) else texts
     return [text.encode("utf-8", "replace").decode("utf-8") for text in rows]
-
-
-def check_number(sources: Sequence[object], paired: Sequence[object], nouns: str) -> None:
-    """Raise ValueError unless there are as many translations or prefixes as texts."""
-    if len(sources) != len(paired):
-        raise ValueError(
-            f"expected as many {nouns} as texts, found {inflect(len(sources), 'text')} but {len(paired):,}."
-        )
 
 
 def load(

@@ -27,8 +27,6 @@ def run(models: Path, text: Path, raw: Path, out: Path) -> None:
         write_folder(out, [])
         return
     # These imports take seconds.
-    import torch  # noqa: PLC0415
-
     from convs2s.base.parallel import cores  # noqa: PLC0415
     from convs2s.package.translator import load  # noqa: PLC0415
 
@@ -41,7 +39,7 @@ def run(models: Path, text: Path, raw: Path, out: Path) -> None:
     total = sum(1 for _ in lines())  # reads all of it: a fault at its end is an error now, not in hours
     if total == 0:
         raise ValueError(f"{', '.join(map(str, files))}: expected sentences to translate, found none.")
-    translator = load(list_models(models), processes=1 if torch.cuda.is_available() else cores())
+    translator = load(list_models(models), processes=cores())
     pairs = translate_lines(translator, lines(), total)
     write_folder(out, ((found, sentence) for sentence, found in pairs) if back else pairs)
 

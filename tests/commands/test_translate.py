@@ -66,22 +66,6 @@ def test_links_of_words_are_written_in_the_format_of_pharaoh(package: Path, tmp_
     assert expected[0] and expected[2] and not expected[1]
 
 
-def test_a_length_limit_reaches_the_search(tmp_path: Path) -> None:
-    """A model that would never stop ends at the option's limit, not its folder's; tokens lower the score."""
-    limits: dict[str, object] = {"min_length": 20, "max_length_ratio": 0.0, "max_length_extra": 20}
-    folder = edit_settings(write_small_package(tmp_path), "translate.json", "translate", **limits)
-    options = ("--model", str(folder), "--scores", "--beam-size", "1", "--alpha", "0")
-
-    def score(*more: str) -> float:
-        [line] = run(tmp_path, "ein Haus\n", *options, *more)
-        return float(line.split("\t")[0])
-
-    scores = [score("--max-length-extra", extra) for extra in ("1", "2", "19")]
-    assert [*scores, score()] == sorted([*scores, score()], reverse=True)
-    assert len({*scores, score()}) == 4
-    assert scores[2] < score("--max-length-ratio", "0.5", "--max-length-extra", "1") < scores[0]
-
-
 def test_repeated_model_options_add_up() -> None:
     """Other toolkits write an ensemble this way; keeping only the last model would go unnoticed."""
     for command in ("translate", "serve"):
@@ -95,7 +79,7 @@ def test_repeated_model_options_add_up() -> None:
         (["--model", "A sentence."], "error: A sentence. is not a folder. Expected a model folder"),
         (["--max-length-extra", "0"], "max_length_extra: "),
         (["--n-best", "3"], "expected n_best of at most beam_size, 2, found 3"),
-        (["--device", "cuda:99"], "error: device 'cuda:99' does not exist"),
+        (["--device", "cuda:99"], "error: device 'cuda:99': "),
         (["--output", "tests"], "error: tests is a folder. Expected a file, such as tests/out.txt."),
         (["--input", "missing.txt"], "error: missing.txt does not exist. Expected a text file"),
         (["--score", "tests"], "error: tests is a folder. Expected a text file"),
@@ -171,26 +155,16 @@ def test_samples_depend_on_seed_and_line(
     assert len(run(tmp_path, "ein Haus\n", *options, "--n-best", "3")) == 3
 
 
-def test_options_of_the_machine_reach_the_library(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_reach_the_library(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads are PyTorch's, so that the command can leave cores to other programs."""
     load, set_threads = mock.Mock(side_effect=ValueError), mock.Mock()
     monkeypatch.setattr("convs2s.package.translator.load", load)
     monkeypatch.setattr("torch.set_num_threads", set_threads)
-    assert main(["translate", "--model", str(package), "--threads", "3", "--processes", "2"]) == 2
+    options = ["--threads", "3", "--processes", "2", "--max-length-ratio", "0.5", "--max-length-extra", "9"]
+    assert main(["translate", "--model", str(package), *options]) == 2
     set_threads.assert_called_once_with(3)
-    assert load.call_args.kwargs["processes"] == 2
-
-
-def test_a_slow_precision_is_warned_of(
-    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Without hardware for it, bfloat16 takes many times as long; what is chosen by itself says nothing."""
-    monkeypatch.setattr("convs2s.model.precision.find_bfloat16", lambda _: (False, "it is a toy"))
-    run(tmp_path, "ein\n", "--model", str(package), "--precision", "auto")
-    assert capsys.readouterr().err == ""
-    run(tmp_path, "ein\n", "--model", str(package), "--precision", "bfloat16")
-    warning = "convs2s: warning: products in bfloat16, about 20 times slower than float32, as it is a toy: "
-    assert warning in capsys.readouterr().err
+    expected = {"processes": 2, "max_length_ratio": 0.5, "max_length_extra": 9.0}
+    assert load.call_args.kwargs.items() >= expected.items()
 
 
 # Slow to import, and not needed for translation.

@@ -11,7 +11,7 @@ from typing import IO
 import pytest
 
 from convs2s.cli import main
-from convs2s.commands.translate_files import decode_lines, lines_as_they_arrive
+from convs2s.commands.translate_files import lines_as_they_arrive
 from tests.package.small_package import FACTS
 
 SECONDS = 60
@@ -73,12 +73,6 @@ def test_all_lines_of_a_pipe_arrive_in_order(text: bytes, monkeypatch: pytest.Mo
         arrived = list(lines_as_they_arrive(reading.fileno(), most=4))
     assert [line for lines in arrived for line in lines] == io.BytesIO(text).readlines()
     assert max(map(len, arrived), default=0) <= 4 + 7
-
-
-def test_a_byte_order_mark_is_not_text() -> None:
-    """Windows editors write one at the start of a file; elsewhere it is a character like any other."""
-    stream = io.BytesIO("\ufeffja\r\n\ufeffnein\u2028".encode())
-    assert list(decode_lines(stream, "x")) == ["ja", "\ufeffnein\u2028"]
 
 
 def test_a_user_who_types_gets_a_hint_and_a_prompt(

@@ -7,29 +7,21 @@ import torch
 from torch import Tensor
 
 from convs2s.config.tokenize import TokenizeParams
-from convs2s.config.translate import TranslateParams
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.decode.word_translator import WordTranslator
+from convs2s.exchange.fairseq_import import SEARCH
 from convs2s.ids.vocabulary import EOS
 from convs2s.model.multistep_attention import Memory
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.vocabulary.learning import write_codecs
 from tests.decode.table_model import Held
 
-TRANSLATE = TranslateParams(
-    beam_size=2,
-    alpha=1.0,
-    min_length=0,
-    max_length_ratio=1.0,
-    max_length_extra=5,
-    max_length_of="sentence",
-    n_best=1,
-    legacy_eos=False,
-    batch_sentences=3,
-    precision="float32",
-    selection=None,
-)
+TRANSLATE = SEARCH.model_copy(
+    update={
+        "beam_size": 2, "min_length": 0, "max_length_ratio": 1.0, "max_length_extra": 5, "batch_sentences": 3
+    }
+)  # fmt: skip
 TOKENIZE = TokenizeParams(
     tokenizer="moses",
     corpus="raw",

@@ -81,13 +81,3 @@ def test_the_first_error_comes_through_and_ends_all(
         list(run_in_processes(work, range(40), 2))
     assert children() <= before
     assert begun.value < 20
-
-
-def test_whoever_stops_listening_leaves_no_process() -> None:
-    """The consumer may have failed, for example on a full disk."""
-    before = children()
-    results = run_in_processes(lambda item: time.sleep(0.01), range(1000), 2)
-    next(results)
-    assert len(children() - before) == 2
-    results.close()  # type: ignore[attr-defined]
-    assert children() <= before

@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from convs2s.decode.translations import (
     Attention,
@@ -48,20 +47,6 @@ def test_hypotheses_round_trip_as_one_json_object_per_sentence(tmp_path: Path) -
     ]
 
 
-@pytest.mark.parametrize(
-    "line", ["{", "[]", "{}", '{"source": [], "hypotheses": []}', '{"source": [], "hypotheses": [{}]}']
-)
-def test_a_line_that_is_not_a_sentence_is_an_error(tmp_path: Path, line: str) -> None:
-    """The message has its number."""
-    path = tmp_path / "hypotheses.jsonl"
-    write_hypotheses(path, [SENTENCE])
-    path.write_text(path.read_text(encoding="utf-8") + line + "\n", encoding="utf-8")
-    with pytest.raises(
-        ValueError, match=r"hypotheses.jsonl, line 2: expected a line written by the stage translate, found"
-    ):
-        list(read_hypotheses(path))
-
-
 def attention() -> list[Attention]:
     return [
         Attention(
@@ -81,17 +66,6 @@ def test_attention_round_trips(tmp_path: Path) -> None:
         assert (before.source, before.target) == (after.source, after.target)
         assert after.weights.dtype == np.float16
     assert b"\x00\x00\x21\x00" in path.read_bytes()  # 0:00 on 1 January 1980
-
-
-@pytest.mark.parametrize("name", ["missing.npz", "half.npz", "other.npz"])
-def test_attention_that_cannot_be_read_is_an_error(tmp_path: Path, name: str) -> None:
-    """The message says which stage to run."""
-    write_attention(tmp_path / "attention.npz", attention())
-    whole = (tmp_path / "attention.npz").read_bytes()
-    (tmp_path / "half.npz").write_bytes(whole[: len(whole) // 2])
-    np.savez(tmp_path / "other.npz", numbers=np.zeros(3))
-    with pytest.raises(ValueError, match=f"{name} is .* the stage translate; run that stage again"):
-        read_attention(tmp_path / name)
 
 
 def test_only_line_ends_and_other_control_characters_are_removed() -> None:

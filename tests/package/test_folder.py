@@ -73,17 +73,7 @@ def test_a_truecased_model_includes_its_truecasers(tmp_path: Path) -> None:
     ("name", "content", "message"),
     [
         ("tokenizer.json", "{", r"tokenizer.json is not JSON: "),
-        ("tokenizer.json", "[]", r"tokenizer.json: expected a JSON object, found list"),
-        (
-            "translate.json",
-            '{"replace": true, "translate": {}}',
-            r"translate.json is invalid:(.|\n)* beam_size: missing",
-        ),
-        (
-            "translate.json",
-            '{"replace": true, "translate": {"beam": 3, "selection": {"commmon": 1}}}',
-            r"selection\.commmon: unknown key, found 1; did you mean common\?(.|\n)* beam: .* beam_size\?",
-        ),
+        ("translate.json", '{"replace": true, "translate": {"beam": 3}}', r" beam: .* beam_size\?"),
     ],
 )
 def test_damaged_settings_are_named(tmp_path: Path, name: str, content: str, message: str) -> None:

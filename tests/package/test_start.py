@@ -39,7 +39,7 @@ def test_what_does_not_fit_is_named(tmp_path: Path, changes: dict[str, Any], mes
 
 def test_what_is_no_model_folder_is_named(tmp_path: Path) -> None:
     """Such as a folder of checkpoints."""
-    with pytest.raises(FileNotFoundError, match=r"train\.start_from: expected a model folder, .*nowhere"):
+    with pytest.raises(FileNotFoundError, match=r"nowhere is not a folder\. Expected a model folder"):
         check_start(tmp_path / "nowhere", params_of(PRESET))
     with pytest.raises(FileNotFoundError, match=r"lacks model\.json"):
         check_start(tmp_path, params_of(PRESET))

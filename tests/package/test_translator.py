@@ -43,7 +43,6 @@ def test_text_is_tokenized_translated_and_detokenized(tmp_path: Path) -> None:
     assert translator.translate("ein Hund", prefixes="Haus") == "Haus Hund"
 
 
-@pytest.mark.filterwarnings("ignore:1 sentence pair longer than the model's position table")
 def test_a_given_translation_has_the_likelihood_that_the_model_gives_it(tmp_path: Path) -> None:
     """Whatever its beam would find, also from an empty text, if both sides fit the position table.
 
@@ -85,18 +84,6 @@ def test_unknown_words_are_replaced_if_there_is_a_dictionary(tmp_path: Path) -> 
     assert [(r.source_word, r.how) for r in best.replacements] == [("dog", "dictionary"), ("Wuffi", "copy")]
 
 
-def test_translations_come_with_score_tokens_and_attention(tmp_path: Path) -> None:
-    """Attention costs memory, so only the best one has it, and only on demand."""
-    [[best, second]] = parrot(tmp_path).translate_n_best(["ein Hund"], keep_attention=True)
-    assert best.tokens == ["ein", "Hund", "</s>"]
-    assert best.score > second.score
-    assert best.score == pytest.approx(best.log_likelihood / 3)
-    assert best.attention is not None
-    assert best.attention.source == ["ein", "Hund", "</s>"]
-    assert second.attention is None
-    assert parrot(tmp_path).translate_n_best(["ein Hund"])[0][0].attention is None
-
-
 def test_words_are_linked_by_attention(tmp_path: Path) -> None:
     """The parrot attends to the word that it repeats; where EOS gets more, the best word counts (T34).
 
@@ -133,7 +120,7 @@ def test_one_line_in_gives_one_line_out(tmp_path: Path) -> None:
     real = load(write_small_package(tmp_path), "cpu").translate([text[:300] for text in STRANGE])
     assert real[0] == ""
     assert [len(results), len(real)] == [len(STRANGE)] * 2
-    assert all("\n" not in result and "\r" not in result for result in results + real)
+    assert all("\n" not in result and "\r" not in result for result in [*results, *real])
 
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])
@@ -162,8 +149,7 @@ def test_several_processes_change_nothing(tmp_path: Path, precision: str) -> Non
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"device": "gpu"}, "device 'gpu' is unknown; expected cpu, cuda"),
-        ({"device": "cuda:99"}, r"device 'cuda:99' does not exist: PyTorch sees \d+ GPUs"),
+        ({"device": "gpu"}, "device 'gpu': .* Expected cpu, cuda"),
         ({"beam_size": 0}, r"beam_size: .*0"),
         ({"beam": 1}, r"mean beam_size\?"),
         ({"folders": ["one", "other"]}, r"one/package/target.tsv and .*other/package/target.tsv differ"),
@@ -181,21 +167,6 @@ def test_what_cannot_be_loaded_is_named(tmp_path: Path, options: dict[str, Any],
     names = options.get("folders", ["one"])
     with pytest.raises(ValueError, match=message):
         load(**{"device": "cpu", **options, "folders": [tmp_path / name / "package" for name in names]})
-
-
-@pytest.mark.parametrize("texts", [5, None, b"ein", ["ein", 5]])
-def test_what_is_not_text_is_named(tmp_path: Path, texts: Any) -> None:
-    """A column of numbers, or the missing values among texts, are an easy mistake with tables."""
-    with pytest.raises(TypeError, match=r"expected a text or a list of texts, found (5|None|101)\."):
-        parrot(tmp_path).translate(texts)
-
-
-@pytest.mark.parametrize("call", ["translate", "translate_n_best", "score"])
-def test_prefixes_and_given_translations_belong_to_texts(tmp_path: Path, call: str) -> None:
-    """Their numbers must match, or texts would be paired with the wrong ones."""
-    given = "translations" if call == "score" else "prefixes"
-    with pytest.raises(ValueError, match=f"expected as many {given} as texts, found 2 texts but 1"):
-        getattr(parrot(tmp_path), call)(["ein", "Hund"], **{given: ["Das"]})
 
 
 def test_a_model_cannot_control_the_terminal(tmp_path: Path) -> None:
