@@ -113,7 +113,7 @@ class WordTranslator:
         texts = [list(words) for words in sentences]
         texts_prefixes: Sequence[Sequence[str]] = [[]] * len(texts) if prefixes is None else prefixes
         rows_of_texts = [
-            self.rows(words, self.target.encode(list(prefix))[:-1], number)
+            self.rows(words, self._encode_prefix(prefix), number)
             for number, (words, prefix) in enumerate(zip(texts, texts_prefixes, strict=True))
         ]
         if on_done is not None:
@@ -216,6 +216,16 @@ class WordTranslator:
             [replace(hypothesis, tokens=selected[hypothesis.tokens].tolist()) for hypothesis in ranked]
             for ranked in search.search(model, source, limits, places)
         ]
+
+    def _encode_prefix(self, words: Sequence[str]) -> list[int]:
+        """Return the ids of the words that a translation begins with."""
+        ids, positions = self.target.encode(list(words))[:-1], self.model.max_target_tokens
+        if positions is not None and len(ids) > positions - 1:
+            raise ValueError(
+                f"The prefix that begins with {' '.join(words[:5])!r} has {len(ids)} tokens but the model's "
+                f"position table takes {positions - 1}. Shorten it."
+            )
+        return ids
 
     def _longest(self, source_tokens: int) -> int:
         """Return the most tokens of a hypothesis, EOS excluded."""

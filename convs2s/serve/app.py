@@ -120,9 +120,12 @@ def create_app(
         """Translate one line; return what each decoder layer attended to."""
         pair = find_pair(pairs, fields.source, fields.target)
         lines = [line for text in fields.texts for line in text]
-        if len(lines) != 1 or not pair.translator.source.tokenize(lines[0]) or pair.members > 1:
+        if len(lines) != 1 or pair.members > 1:
             raise HTTPException(400, "Invalid request: expected one line of text, and a single model.")
-        [layers] = await batcher.process(pair.attend, lines, request.is_disconnected)
+        try:
+            [layers] = await batcher.process(pair.attend, lines, request.is_disconnected)
+        except ValueError as error:  # without words, or too long
+            raise HTTPException(400, f"Invalid request: {error}") from error
         return describe_attention(layers)
 
     app.mount("/", StaticFiles(directory=Path(__file__).parent / "page", html=True))

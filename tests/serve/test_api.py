@@ -89,6 +89,12 @@ def test_attention_of_each_layer_is_shown(server: str, pairs: list[Pair]) -> Non
     assert list(answer["layers"]) == ["1"]
     for row, weights in zip(answer["layers"]["1"], attention.layers[0], strict=True):
         assert row == pytest.approx(weights, abs=0.0006)
+    for text, error in (
+        (" ", "a text without words."),
+        ("a " * 500, "too long for the model's position table."),
+    ):
+        answer = post(server, "attention", q=text)
+        assert answer.status_code == 400 and answer.json()["error"].endswith(error)
     with running([replace(pairs[0], members=2)]) as ensemble:
         assert post(ensemble, "attention", q=TEXT).json()["error"].endswith("and a single model.")
 
