@@ -13,6 +13,11 @@ from convs2s.package.folder import check_same, read_settings
 def check_models(params: Params, root: Path = Path()) -> None:
     """Check the model that training starts from, those that translate training pairs, and their text."""
     if start := path_or_none(params.train.start_from):
+        if not (root / start).is_dir():
+            raise FileNotFoundError(
+                f"train.start_from: expected a model folder, such as a copy of data/models/1, found {start}, "
+                "which is not a folder."
+            )
         check_start(root / start, params)
     models, text = path_or_none(params.augment.models), path_or_none(params.augment.text)
     if models is None:

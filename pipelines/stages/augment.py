@@ -51,5 +51,5 @@ def translate_lines(translator: "Translator", lines: Iterator[str], total: int) 
     most = CHUNK_BATCHES * translator.words.params.batch_sentences
     with ProgressBar(total=total, desc="augment", unit=" sentences", unit_scale=True) as progress:
         while chunk := list(itertools.islice(lines, most)):
-            n_best_lists = translator.translate_n_best(chunk, on_done=progress.advance)
+            n_best_lists = translator.translate_n_best(chunk, on_done=progress.update)
             yield from zip(chunk, (ranked[0].text for ranked in n_best_lists), strict=True)
