@@ -6,7 +6,6 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from convs2s.config.tokenize import TokenizeParams
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.decode.word_translator import WordTranslator
@@ -16,27 +15,14 @@ from convs2s.model.multistep_attention import Memory
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.vocabulary.learning import write_codecs
 from tests.decode.table_model import Held
+from tests.presets import params_of
 
 TRANSLATE = SEARCH.model_copy(
     update={
         "beam_size": 2, "min_length": 0, "max_length_ratio": 1.0, "max_length_extra": 5, "batch_sentences": 3
     }
 )  # fmt: skip
-TOKENIZE = TokenizeParams(
-    tokenizer="moses",
-    corpus="raw",
-    normalize_unicode=False,
-    normalize_punctuation=True,
-    normalize_romanian=False,
-    remove_diacritics=False,
-    remove_nonprinting=True,
-    aggressive_hyphens=False,
-    escape=False,
-    at_sign="@",
-    lowercase=False,
-    truecase=False,
-    typography=False,
-)
+TOKENIZE = params_of("tatoeba-en-de").tokenize
 WORDS = ["Das", "ist", "ein", "Haus", ".", ",", "und", "noch", "eins", "Hund"]
 
 
@@ -78,19 +64,11 @@ class Parrot(StepwiseModel):
         return logits, attention, Held(torch.cat([state.rows, tokens[:, None]], dim=1))
 
 
-def write_word_vocabulary(folder: Path, words: list[str] = WORDS) -> Path:
-    """Write one word vocabulary for both sides."""
+def write_vocabulary(folder: Path, words: list[str] = WORDS, pieces: int = 0) -> Path:
+    """Write one vocabulary for both sides: the words, or so many pieces of them."""
     folder.mkdir(parents=True, exist_ok=True)
-    counts = Counter(words)
-    write_codecs(folder, (counts, counts), "word", joint=False, sizes=(len(counts), len(counts)))
-    return folder
-
-
-def write_bpe_vocabulary(folder: Path, words: list[str], size: int) -> Path:
-    """Write one vocabulary of word pieces for both sides."""
-    folder.mkdir(parents=True, exist_ok=True)
-    counts = Counter(words)
-    write_codecs(folder, (counts, counts), "bpe", joint=True, sizes=(size, size))
+    counts, size = Counter(words), pieces or len(set(words))
+    write_codecs(folder, (counts, counts), "bpe" if pieces else "word", joint=pieces > 0, sizes=(size, size))
     return folder
 
 

@@ -2,17 +2,17 @@
 
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.unknown_replacement import Unknown
-from tests.decode.parrot import Parrot, word_parrot, write_bpe_vocabulary, write_word_vocabulary
+from tests.decode.parrot import Parrot, word_parrot, write_vocabulary
 
 
 @pytest.fixture
 def vocabulary(tmp_path: Path) -> Path:
-    return write_word_vocabulary(tmp_path / "vocabulary")
+    return write_vocabulary(tmp_path / "vocabulary")
 
 
 def test_results_are_in_the_order_of_their_sentences(vocabulary: Path) -> None:
@@ -28,19 +28,9 @@ def test_results_are_in_the_order_of_their_sentences(vocabulary: Path) -> None:
     assert model.batches == [(3, 6), (2, 2)]
 
 
-def test_unknown_words_know_their_source(vocabulary: Path) -> None:
-    """The parrot attends to the same position; at the second one EOS is skipped (T34)."""
-    translator = word_parrot(vocabulary)
-    [[best]] = translator.translate([["Ein", "Dackel", "ist", "ein", "Wuffi"]], keep_attention=False)
-    assert best.words == ["<unk>", "<unk>", "ist", "ein", "<unk>"]
-    assert best.unknowns == [Unknown(0, 0, False), Unknown(1, 1, True), Unknown(4, 4, False)]
-    assert best.tokens == ["<unk>", "<unk>", "ist", "ein", "<unk>", "</s>"]
-    assert best.sources[:5] == [0, 1, 2, 3, 4]
-
-
 def test_sources_are_words_where_tokens_are_pieces(tmp_path: Path) -> None:
     """Pieces of one source word all point to it, and an unknown piece makes its word unknown, once."""
-    translator = word_parrot(write_bpe_vocabulary(tmp_path / "bpe", ["Haus", "Maus", "aus"], size=8))
+    translator = word_parrot(write_vocabulary(tmp_path / "bpe", ["Haus", "Maus", "aus"], pieces=8))
     [[best]] = translator.translate([["Maus", "H☃☃as", "aus"]], keep_attention=True)
     assert best.words == ["Maus", "H<unk><unk>as", "aus"]
     assert [best.sources[i] for i, token in enumerate(best.tokens) if token == "<unk>"] == [1, 1]
@@ -73,25 +63,26 @@ def test_sentences_beyond_the_position_table_are_joined_from_parts(vocabulary: P
     assert found[1][0].words == ["Haus"]
 
 
-def test_longest_lengths_follow_the_source(vocabulary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("settings", "lengths", "limits"),
+    [
+        ({"max_length_ratio": 0.58, "max_length_extra": 1}, [50, 1], [30, 1]),  # 0.58 * 50 is below 29
+        ({"max_length_ratio": 1.1, "limit": 12}, [10, 1], [11, 6]),
+        (
+            {"max_length_ratio": 1.2, "max_length_extra": 11.2},
+            [4],
+            [16],
+        ),  # fairseq's 1.2 S + 10, EOS in S
+        ({"max_length_ratio": 1.1, "max_length_of": "batch"}, [1, 10], [16, 16]),
+    ],
+)
+def test_longest_lengths_follow_the_source(
+    vocabulary: Path, settings: dict[str, Any], lengths: list[int], limits: list[int]
+) -> None:
     """ratio * source tokens + extra, excluding EOS, limited by the position table."""
-    seen: list[list[int]] = []
-    search = BeamSearch.search
-
-    def spy(self: BeamSearch, model: Parrot, source: object, limits: list[int], *rest: object) -> object:
-        seen.append(limits)
-        return search(self, model, source, limits, *rest)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(BeamSearch, "search", spy)
-    exact = word_parrot(vocabulary, max_length_ratio=0.58, max_length_extra=1)
-    exact.translate([["ein"] * 50, ["ein"]], keep_attention=False)  # 0.58 * 50 is a little below 29
-    short = word_parrot(vocabulary, limit=12, max_length_ratio=1.1)
-    short.translate([["ein"] * 10, ["ein"]], keep_attention=False)
-    fraction = word_parrot(vocabulary, max_length_ratio=1.2, max_length_extra=11.2)
-    fraction.translate([["ein"] * 4], keep_attention=False)  # fairseq's 1.2 S + 10 with EOS in S
-    together = word_parrot(vocabulary, max_length_ratio=1.1, max_length_of="batch")
-    together.translate([["ein"], ["ein"] * 10], keep_attention=False)
-    assert seen == [[30, 1], [11, 6], [16], [16, 16]]
+    with mock.patch.object(BeamSearch, "search", autospec=True, side_effect=BeamSearch.search) as search:
+        word_parrot(vocabulary, **settings).translate([["ein"] * n for n in lengths], keep_attention=False)
+    assert search.call_args.args[3] == limits
 
 
 @pytest.mark.filterwarnings("ignore:A sentence has")

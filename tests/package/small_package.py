@@ -17,7 +17,7 @@ from convs2s.package.facts import Facts
 from convs2s.package.folder import Settings, write_package
 from convs2s.text.alignment.dictionary import Entry, write_dictionary
 from convs2s.text.vocabulary.codec import Codec
-from tests.decode.parrot import TOKENIZE, TRANSLATE, write_bpe_vocabulary
+from tests.decode.parrot import TOKENIZE, TRANSLATE, write_vocabulary
 from tests.model.small import small_params
 
 WORDS = [
@@ -52,7 +52,7 @@ def make_model(params: ModelParams, source_size: int, target_size: int, phase: f
 
 def write_parts(folder: Path, phase: float = 0.0) -> tuple[Path, Path, Path, Path]:
     """Write the parts of a package: model, vocabularies, dictionary, candidates (none)."""
-    vocabulary = write_bpe_vocabulary(folder / "vocabulary", WORDS, size=30)
+    vocabulary = write_vocabulary(folder / "vocabulary", WORDS, pieces=30)
     size = len(Codec.load(vocabulary, "source").vocabulary)
     dictionary = folder / "alignment" / "dictionary.tsv"
     write_dictionary(dictionary, [Entry("dog", "Hund", 3, 4)])

@@ -8,11 +8,10 @@ import torch
 
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.decode.word_translator import WordTranslator
-from convs2s.package.layer_attention import read_attention_of, read_layers
-from convs2s.package.translator import load
+from convs2s.package.layer_attention import read_layers
 from convs2s.text.vocabulary.codec import Codec
-from tests.decode.parrot import TRANSLATE, WORDS, write_word_vocabulary
-from tests.package.small_package import MODEL, make_model, write_small_package
+from tests.decode.parrot import TRANSLATE, WORDS, write_vocabulary
+from tests.package.small_package import MODEL, make_model
 
 
 def translator(vocabulary: Path, attention: list[bool]) -> WordTranslator:
@@ -28,7 +27,7 @@ def translator(vocabulary: Path, attention: list[bool]) -> WordTranslator:
 @pytest.mark.parametrize("attention", [[True], [False, True, False, True]])
 def test_the_average_is_what_the_search_attended_to(tmp_path: Path, attention: list[bool]) -> None:
     """The search is stepwise and keeps no layers."""
-    small = translator(write_word_vocabulary(tmp_path), attention)
+    small = translator(write_vocabulary(tmp_path), attention)
     for length in (1, 7, 25):
         words = (WORDS * 8)[:length]
         found = read_layers(small, words)
@@ -40,21 +39,10 @@ def test_the_average_is_what_the_search_attended_to(tmp_path: Path, attention: l
 
 def test_only_layers_that_attend_appear_under_their_own_numbers(tmp_path: Path) -> None:
     """Table 5 has models whose lower layers do not attend; counting the others from 1 would mislead."""
-    small = translator(write_word_vocabulary(tmp_path), [False, True, False, True])
+    small = translator(write_vocabulary(tmp_path), [False, True, False, True])
     found = read_layers(small, WORDS[:4])
     assert found.numbers == [2, 4]
     assert found.layers.shape == (2, len(found.target), 5)
     assert found.source == [*WORDS[:4], "</s>"]
     np.testing.assert_allclose(found.layers.sum(axis=2), 1.0, atol=1e-5)
     assert np.abs(found.layers[0] - found.layers[1]).max() > 0.01
-
-
-def test_a_model_folder_and_a_text_are_enough(tmp_path: Path) -> None:
-    """The folder has all the settings of text and search, so the tokens are those of its translation."""
-    folder, text = write_small_package(tmp_path), "Haus. 日本語 مرحبا 😀 $x^$"
-    found = read_attention_of(folder, text)
-    translation = load(folder, "cpu").translate_n_best([text], keep_attention=True)[0][0]
-    assert translation.attention is not None
-    assert found.target == translation.tokens
-    assert found.source == translation.attention.source
-    np.testing.assert_allclose(found.average, translation.attention.weights, atol=1e-5)

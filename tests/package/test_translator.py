@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from convs2s.decode.sampling import Sampling
+from convs2s.decode.unknown_replacement import Replacement
 from convs2s.ids.candidates import NO_CANDIDATES
 from convs2s.ids.selection import VocabularySelection
 from convs2s.ids.vocabulary import EOS
@@ -16,7 +17,7 @@ from convs2s.model.description import seal
 from convs2s.model.storage import load_model
 from convs2s.package.translator import Translator, load
 from convs2s.text.words.tokenization import Tokenizer
-from tests.decode.parrot import TOKENIZE, word_parrot, write_word_vocabulary
+from tests.decode.parrot import TOKENIZE, word_parrot, write_vocabulary
 from tests.package.small_package import write_model, write_small_package
 
 # Each is one line to us, though not always to Python's splitlines; also other text that users paste.
@@ -29,7 +30,7 @@ STRANGE = [
 
 def parrot(folder: Path, dictionary: dict[str, str] | None = None, limit: int | None = None) -> Translator:
     tokenizer = Tokenizer("de", TOKENIZE)
-    words = word_parrot(write_word_vocabulary(folder), limit, n_best=2)
+    words = word_parrot(write_vocabulary(folder), limit, n_best=2)
     return Translator(words, tokenizer, tokenizer, dictionary)
 
 
@@ -75,13 +76,17 @@ def test_a_prefix_is_added_to_the_selected_vocabulary(tmp_path: Path) -> None:
 
 
 def test_unknown_words_are_replaced_if_there_is_a_dictionary(tmp_path: Path) -> None:
-    """The dictionary's word or a copy takes their place; without a dictionary, `<unk>` stays visible."""
-    text = "Das ist ein dog und Wuffi."
-    assert parrot(tmp_path).translate([text]) == ["Das ist ein <unk> und <unk>."]
-    translator = parrot(tmp_path, {"dog": "Hund"})
-    assert translator.translate([text]) == ["Das ist ein Hund und Wuffi."]
-    [[best, _]] = translator.translate_n_best([text])
-    assert [(r.source_word, r.how) for r in best.replacements] == [("dog", "dictionary"), ("Wuffi", "copy")]
+    """The dictionary's word or a copy takes their place; without a dictionary, `<unk>` stays visible.
+
+    The parrot attends to the same position; at the second one EOS is skipped (T34). Anyone can write a
+    dictionary: what could control the terminal becomes a space.
+    """
+    text = "ein dog und Wuffi."
+    assert parrot(tmp_path).translate([text]) == ["ein <unk> und <unk>."]
+    [[best, _]] = parrot(tmp_path, {"dog": "Hund\x1b[2J"}).translate_n_best([text])
+    assert best.text == "ein Hund [2J und Wuffi."
+    replacements = [Replacement(1, "dog", "Hund\x1b[2J", "dictionary", True)]
+    assert best.replacements == [*replacements, Replacement(3, "Wuffi", "Wuffi", "copy", False)]
 
 
 def test_words_are_linked_by_attention(tmp_path: Path) -> None:
@@ -167,13 +172,3 @@ def test_what_cannot_be_loaded_is_named(tmp_path: Path, options: dict[str, Any],
     names = options.get("folders", ["one"])
     with pytest.raises(ValueError, match=message):
         load(**{"device": "cpu", **options, "folders": [tmp_path / name / "package" for name in names]})
-
-
-def test_a_model_cannot_control_the_terminal(tmp_path: Path) -> None:
-    """Anyone can write a vocabulary or dictionary, and corpora hold stray control characters."""
-    words = ["ein", "\x1b[2J", "zwei\x9b"]
-    tokenizer = Tokenizer("de", TOKENIZE.model_copy(update={"tokenizer": "none"}))  # only splits
-    known = word_parrot(write_word_vocabulary(tmp_path, words), n_best=1)
-    translator = Translator(known, tokenizer, tokenizer, {"drei": "vier\x1b[2J"})
-    text = " ".join([*words, "drei", "f\x1bnf"])
-    assert translator.translate(text) == "ein  [2J zwei  vier [2J f nf"

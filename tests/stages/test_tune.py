@@ -16,7 +16,7 @@ from convs2s.ids.candidates import Candidates, write_candidates
 from convs2s.score.corpus_scores import tokenized_bleu
 from convs2s.text.vocabulary.codec import Codec
 from pipelines.stages import translate, tune
-from tests.decode.parrot import TOKENIZE, TRANSLATE, write_word_vocabulary
+from tests.decode.parrot import TOKENIZE, TRANSLATE, write_vocabulary
 from tests.package.small_package import write_model
 
 ALPHAS = [0.0, 0.5, 1.0, 2.0, 4.0]
@@ -26,7 +26,7 @@ SOURCES = ["ein Haus .", "Das ist noch eins , und der Hund .", "ein Hund", "Maus
 @pytest.fixture
 def folders(tmp_path: Path) -> Path:
     """Models of two seeds, and a validation set translated by the first with alpha 2."""
-    vocabulary = write_word_vocabulary(tmp_path / "vocabulary")
+    vocabulary = write_vocabulary(tmp_path / "vocabulary")
     size = len(Codec.load(vocabulary, "source").vocabulary)
     for seed, phase in ((1, 11.84), (2, 4.07)):
         write_model(tmp_path / "trained" / str(seed) / "model", (size, size), phase)
