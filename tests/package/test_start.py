@@ -6,12 +6,10 @@ from typing import Any
 
 import pytest
 
-from convs2s.base.files import write_lines
 from convs2s.config.params import Params
 from convs2s.model.description import seal
 from convs2s.package.start import check_start
 from convs2s.text.vocabulary.codec import copy_codecs
-from convs2s.text.words.truecasing import copy_truecasers
 from tests.package.small_package import write_start
 from tests.presets import change_preset, params_of
 
@@ -37,14 +35,6 @@ def test_what_does_not_fit_is_named(tmp_path: Path, changes: dict[str, Any], mes
     assert message in str(error.value)
 
 
-def test_what_is_no_model_folder_is_named(tmp_path: Path) -> None:
-    """Such as a folder of checkpoints."""
-    with pytest.raises(FileNotFoundError, match=r"nowhere is not a folder\. Expected a model folder"):
-        check_start(tmp_path / "nowhere", params_of(PRESET))
-    with pytest.raises(FileNotFoundError, match=r"lacks model\.json"):
-        check_start(tmp_path, params_of(PRESET))
-
-
 def test_the_vocabulary_of_an_imported_model_is_taken_as_it_is(tmp_path: Path) -> None:
     """params.yaml has no words for codes of subword-nmt, for example."""
     start = write_start(tmp_path, params_of(PRESET))
@@ -55,12 +45,3 @@ def test_the_vocabulary_of_an_imported_model_is_taken_as_it_is(tmp_path: Path) -
     copy_codecs(start, tmp_path / "vocabulary")
     names = ["bpe.codes", "segmentation.json", "source.model", "source.tsv", "target.model", "target.tsv"]
     assert sorted(path.name for path in (tmp_path / "vocabulary").iterdir()) == names
-
-
-def test_truecasers_are_those_of_the_model(tmp_path: Path) -> None:
-    """They are where later stages look for them."""
-    write_lines(tmp_path / "truecaser.tsv", ["the\t5"])
-    write_lines(tmp_path / "truecaser.target.tsv", ["die\t7"])
-    copy_truecasers(tmp_path, tmp_path / "cases")
-    found = {path.name: path.read_text() for path in (tmp_path / "cases").iterdir()}
-    assert found == {"source.tsv": "the\t5\n", "target.tsv": "die\t7\n"}

@@ -128,18 +128,9 @@ def test_one_seed_gives_scores_with_signatures_and_test_set(
     assert f"scored on wmt14/full: 4 lines, sha256 {sha256}\n" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("replaced/3/plain.tok.txt", r"one reference per hypothesis, found 1 hypotheses and 4 references"),
-        ("replaced/3/replaced.txt", r"3/replaced.txt does not exist"),
-    ],
-)
-def test_inputs_that_do_not_fit_the_test_set_are_refused(data: Path, name: str, message: str) -> None:
+def test_inputs_that_do_not_fit_the_test_set_are_refused(data: Path) -> None:
     """Line i of one would not translate line i of the other."""
-    (data / name).unlink()
-    if "replaced.txt" not in name:
-        write_lines(data / name, ["a"])
-    with pytest.raises((ValueError, FileNotFoundError), match=message):
+    write_lines(data / "replaced" / "3" / "plain.tok.txt", ["a"])
+    with pytest.raises(ValueError, match="per hypothesis, found 1 hypotheses and 4 references"):
         run(data, [3], replacement=True, heat_maps=2)
     assert not (data / "evaluation" / "pictures").exists()

@@ -46,9 +46,9 @@ def test_words_get_the_case_inside_sentences_of_their_side(tmp_path: Path) -> No
 def test_a_training_that_starts_from_a_model_takes_its_truecasers(tmp_path: Path) -> None:
     """Its words have the case that they had; without truecasing there is nothing to take."""
     write_folder(tmp_path / "train", CASED)
-    for name in ("truecaser.tsv", "truecaser.target.tsv"):
-        (tmp_path / name).write_text("taken\t1\n")
-    for wanted, expected in ((True, b"taken\t1\n"), (False, b"")):
+    (tmp_path / "truecaser.tsv").write_text("the\t5\n")
+    (tmp_path / "truecaser.target.tsv").write_text("die\t7\n")
+    for wanted, expected in ((True, ["the\t5\n", "die\t7\n"]), (False, ["", ""])):
         params = TOKENIZE.model_copy(update={"truecase": wanted})
         truecase.run(params, ("en", "ro"), tmp_path, tmp_path / "train", tmp_path / "cases")
-        assert [path.read_bytes() for path in sorted((tmp_path / "cases").iterdir())] == [expected] * 2
+        assert [path.read_text() for path in sorted((tmp_path / "cases").iterdir())] == expected
