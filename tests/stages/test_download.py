@@ -76,10 +76,6 @@ def test_further_references_are_written_with_the_test_pairs(folder: Path) -> Non
     assert list(read_lines(out / "target.3.txt")) == ["A2", *"BCD", ""]
     provenance = json.loads((out / "provenance.json").read_text(encoding="utf-8"))
     assert [file["name"] for file in provenance["references"]] == ["ref1", "ref2"]
-    out = run(folder, "train")
-    assert {path.name for path in out.iterdir()} == {"source.txt", "target.txt", "provenance.json"}
     write_lines(folder / "ref2", ["A2"])
     with pytest.raises(ValueError, match=r"ref2: expected 5 lines, one reference per test pair, found 1"):
         run(folder, "test", references=["ref1", "ref2"])
-    with pytest.raises(FileNotFoundError, match=r"ref3 does not exist .* under `download` in params"):
-        run(folder, "test", references=["ref3"])
