@@ -10,7 +10,7 @@ from convs2s.decode.search import NOWHERE, SearchResult
 from convs2s.decode.token_scores import log_normalizer
 from convs2s.ids.vocabulary import EOS, PAD
 from tests.decode.parrot import make_search
-from tests.decode.table_model import TableModel, probabilities, random_table
+from tests.decode.table_model import TableModel, random_table
 
 
 def found(hypotheses: list[SearchResult]) -> list[tuple[list[int], float]]:
@@ -91,15 +91,6 @@ def test_a_sentence_does_not_depend_on_its_batch(
             assert a.attention.shape == (len(a.tokens), len(row))
             assert (a.attention == b.attention).all()
     assert [one.tokens for one in together[-1]] == [[4, 5, 6, EOS]]  # as long as allowed
-
-
-def test_equal_scores_are_ordered_by_row() -> None:
-    """Both continuations are equally likely; the earlier row, whose EOS comes first, always wins."""
-    rows = [[0.25, 0.25, 0.25, 0.25]] * 5
-    search = make_search(2)
-    first = found(search.search(probabilities(rows), torch.tensor([[3, EOS]]), [3])[0])
-    batch = search.search(probabilities(rows), torch.tensor([[3, EOS]] * 5), [3] * 5)
-    assert [found(hypotheses) for hypotheses in batch] == [first] * 5
 
 
 def test_sources_exclude_eos_and_record_it() -> None:

@@ -5,10 +5,8 @@ from typing import Any
 import pytest
 from prefect.utilities.schema_tools.validation import validate
 
-from pipelines.flows.form import RunParams
 from pipelines.flows.reproduce import reproduce
 from pipelines.flows.sweep import sweep
-from tests.flows import toy
 
 
 @pytest.mark.parametrize(
@@ -24,10 +22,3 @@ from tests.flows import toy
 def test_the_server_checks_the_form(flow: Any, asked: dict[str, Any], faults: int) -> None:
     """Otherwise, a mistake would be noticed only in a run, which has then failed."""
     assert len(validate({"params": asked}, flow.parameters.model_dump_for_openapi())) == faults
-
-
-def test_overrides_replace_params_yaml() -> None:
-    """A row's values come after them."""
-    asked = RunParams(overrides=["seeds=[3,1]", "package.name=a"])
-    _, params = asked.render(toy.ROOT, {"package.name": "row"})
-    assert (params.seeds, params.package.name) == ([3, 1], "row")

@@ -78,11 +78,3 @@ def test_copies_cost_no_disk_and_cannot_spoil_the_cache(repo: Path) -> None:
     toy.dvc(copies[0], "repro")
     assert "dropout-0.4" in one[1].read_text()
     assert "dropout-0.3" in two[1].read_text()
-
-
-def test_names_are_readable_and_distinct() -> None:
-    """Experiment names are git references."""
-    first = {"train.dropout": 0.1}
-    names = [experiment.name_of(*run) for run in ((first, "tree"), (first, "edited"), ({}, "tree"))]
-    assert names[0].startswith("dropout-0-1-") and names[2].startswith("same-")
-    assert len(set(names)) == 3

@@ -9,7 +9,6 @@ import pytest
 from convs2s.config.params import Params
 from convs2s.model.description import seal
 from convs2s.package.start import check_start
-from convs2s.text.vocabulary.codec import copy_codecs
 from tests.package.small_package import write_start
 from tests.presets import change_preset, params_of
 
@@ -42,6 +41,3 @@ def test_the_vocabulary_of_an_imported_model_is_taken_as_it_is(tmp_path: Path) -
     (start / "bpe.codes").write_text("a b\n")
     seal(start)
     check_start(start, params_of(PRESET))
-    copy_codecs(start, tmp_path / "vocabulary")
-    names = ["bpe.codes", "segmentation.json", "source.model", "source.tsv", "target.model", "target.tsv"]
-    assert sorted(path.name for path in (tmp_path / "vocabulary").iterdir()) == names

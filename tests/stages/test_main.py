@@ -62,24 +62,6 @@ def test_a_stage_gets_its_sections_by_class_and_its_paths_by_name(stage: mock.Mo
     assert given == {name: Path(path) for name, path in paths.items()}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("filter --raw r --augmented g --train a --val b --out c", "arguments are required: --valid"),
-        ("download --split dev --downloads a --out b", "argument --split: invalid choice: 'dev'"),
-    ],
-)
-def test_a_mistake_in_a_command_is_an_error(
-    arguments: str, message: str, stage: mock.Mock, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The message names the argument; nothing runs."""
-    with pytest.raises(SystemExit) as ended:
-        runner.main(arguments.split())
-    assert ended.value.code == 2
-    assert message in capsys.readouterr().err
-    assert not stage.called
-
-
 def test_dvc_runs_every_stage_by_the_runner_with_all_its_arguments(pipeline: dict[str, list[Any]]) -> None:
     """A path with the wrong name, or a missing one, would be a parse error."""
     assert sorted(pipeline) == STAGES

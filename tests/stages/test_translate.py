@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from convs2s.base.files import write_json, write_lines
 from convs2s.config.translate import TranslateSection
 from convs2s.decode.translations import read_attention, read_hypotheses
-from convs2s.ids.candidates import Candidates, write_candidates
 from convs2s.text.vocabulary.codec import Codec
 from pipelines.stages import translate
 from tests.decode.parrot import TOKENIZE, TRANSLATE
@@ -80,15 +78,3 @@ def test_a_tuned_alpha_is_that_of_the_stage_tune(folders: Path, member: str) -> 
     same, tuned, other = (run(folders, member, n_best=2, alpha=alpha) for alpha in (0.25, "tuned", 1.0))
     assert tuned == same
     assert tuned["hypotheses.jsonl"] != other["hypotheses.jsonl"]  # which has scores
-
-
-@pytest.mark.parametrize(("member", "beam_size"), [("1", 3), ("ensemble", 1)])
-def test_selecting_the_whole_vocabulary_changes_no_byte(folders: Path, member: str, beam_size: int) -> None:
-    """Hypotheses, scores and attention equal those of plain search, for a model and for an ensemble."""
-    tokens = range(3, size_of(folders))  # each has itself and the one before as candidates
-    offsets = np.cumsum([0, 0, 0, 0, *[2] * len(tokens)])
-    table = Candidates(offsets, np.array([(id_, max(3, id_ - 1)) for id_ in tokens], np.int32).ravel())
-    write_candidates(folders / "candidates" / "candidates.npz", table)
-    selection = {"common": 1000, "candidates": 1}
-    plain = run(folders, member, beam_size=beam_size, n_best=beam_size)
-    assert plain == run(folders, member, beam_size=beam_size, n_best=beam_size, selection=selection)
