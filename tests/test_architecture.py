@@ -121,23 +121,6 @@ def is_check(method: ast.FunctionDef) -> bool:
     return before or (decorators == ["model_validator(mode='after')"] and returned == {"return self"})
 
 
-def test_what_only_shows_and_counts_returns_nothing() -> None:
-    """DVC does not track this code: without a value it cannot change a result."""
-    for path in modules("convs2s/watch"):
-        for node in nodes(path):
-            if isinstance(node, ast.ClassDef | ast.Module):
-                for one in node.body:
-                    if isinstance(one, ast.FunctionDef) and not re.match(
-                        r"_(?!_)|__enter__|__init__", one.name
-                    ):
-                        assert one.returns and ast.unparse(one.returns) == "None", f"{path}: {one.name}"
-    for path in stage_code():
-        for node in nodes(path):
-            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("convs2s.watch"):
-                constants = [one.name for one in node.names if one.name.isupper()]
-                assert path.parent.name == "watch" or not constants, f"{path} imports {constants}"
-
-
 def test_paths_of_artifacts_are_only_in_dvc_yaml() -> None:
     """A stage without paths of its own can run on a temporary folder."""
     for path in stage_code():

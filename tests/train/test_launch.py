@@ -51,15 +51,10 @@ def list_places() -> dict[str, str]:
     return {path.name: path.read_text() for path in Path("places").iterdir()}
 
 
-@pytest.mark.parametrize(("chosen", "threads"), [(None, 2), ("5", 5)])
-def test_each_process_knows_its_place(
-    begin: Begin, chosen: str | None, threads: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each of three gets two threads of six cores unless the user decides."""
-    if chosen:
-        monkeypatch.setenv("OMP_NUM_THREADS", chosen)
+def test_each_process_knows_its_place(begin: Begin) -> None:
+    """Each of three gets two threads of six cores."""
     begin("none", workers=3)
-    assert list_places() == {f"{rank}.0": f"{rank} {rank} 3 {threads}" for rank in range(3)}
+    assert list_places() == {f"{rank}.0": f"{rank} {rank} 3 2" for rank in range(3)}
 
 
 def test_nodes_meet(begin: Begin) -> None:
@@ -73,12 +68,15 @@ def test_nodes_meet(begin: Begin) -> None:
     assert sorted(places) == ["0 0 2 6", "1 0 2 6"]
 
 
-def test_a_failing_process_ends_all(begin: Begin, capfd: pytest.CaptureFixture[str]) -> None:
-    """After as many restarts of all as were asked for; one line names it and its exit status."""
+def test_a_failing_process_ends_all(
+    begin: Begin, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After as many restarts of all as were asked for; one line names it. The user decides on threads."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")
     with pytest.raises(ChildProcessError, match="The workers ended with status 3; messages are above"):
         begin("fail", workers=2, restarts=1)
     assert "train: worker 1 failed with status 3." in capfd.readouterr().err
-    assert sorted(list_places()) == ["0.0", "0.1", "1.0", "1.1"]
+    assert list_places() == {f"{rank}.{start}": f"{rank} {rank} 2 5" for rank in (0, 1) for start in (0, 1)}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGUSR1])

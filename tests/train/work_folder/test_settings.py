@@ -102,16 +102,6 @@ def test_a_finished_training_is_exported_again_until_its_outputs_are_safe(
     assert [path.name for path in WORK.iterdir()] == ["lock"]
 
 
-def test_an_unreadable_checkpoint_of_other_settings_is_reported(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It may be the one to continue from."""
-    (newest, *_) = interrupt(monkeypatch, after=4)
-    newest.write_bytes(b"no checkpoint")
-    finish(learning_rate=0.2, max_epochs=1)
-    assert f"Training starts from scratch: {newest} is damaged" in capsys.readouterr().err
-
-
 def test_a_training_that_diverges_leaves_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """This holds even after a finished epoch, or with checkpoints and outputs of another training."""
     interrupt(monkeypatch, after=7)
