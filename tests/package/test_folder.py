@@ -24,13 +24,6 @@ def test_a_folder_has_everything_that_translation_needs(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_the_same_parts_give_the_same_bytes(tmp_path: Path) -> None:
-    """DVC hashes the folder, so it must not contain a date or a path."""
-    one, other = write_small_package(tmp_path / "1"), write_small_package(tmp_path / "2")
-    for path in one.iterdir():
-        assert path.read_bytes() == (other / path.name).read_bytes()
-
-
 def test_only_a_whole_folder_replaces_the_old_one(tmp_path: Path) -> None:
     """A failure leaves the old one, which works; unfinished files of a killed DVC, hidden, stay out."""
     package = write_small_package(tmp_path)
