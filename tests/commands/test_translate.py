@@ -86,7 +86,6 @@ def test_repeated_model_options_add_up() -> None:
         (["--device", "cuda:99"], "error: device 'cuda:99': "),
         (["--output", "tests"], "error: tests is a folder. Expected a file, such as tests/out.txt."),
         (["--input", "missing.txt"], "error: missing.txt does not exist. Expected a text file"),
-        (["--threads", "0"], "error: --threads: expected 1 or more, found 0."),
         (["--score", "README.md", "--alignment", "a"], "error: --score does not translate. Leave out"),
         (["--sample", "--temperature", "0"], "temperature\n  Input should be greater than 0"),
         (["--input", "latin1.txt"], "latin1.txt, line 2: byte 1 is 0xfc, which is not UTF-8. Convert it"),
