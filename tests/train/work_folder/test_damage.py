@@ -6,14 +6,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.train.checkpoint import read_checkpoint
-from tests.train.work_folder.trainings import (
-    cut,
-    finish,
-    interrupt,
-    undisturbed,
-    updates_of,
-    validating,
-)
+from tests.train.work_folder.trainings import cut, finish, interrupt, undisturbed, updates_of, validating
 
 
 @pytest.mark.parametrize(

@@ -20,15 +20,7 @@ from convs2s.train import follow, run
 from convs2s.train.training import Training
 from tests.train.work_folder import trainings
 from tests.train.work_folder.moments import Content, content, put_back
-from tests.train.work_folder.trainings import (
-    OUT,
-    WORK,
-    cut,
-    finish,
-    interrupt,
-    undisturbed,
-    updates_of,
-)
+from tests.train.work_folder.trainings import OUT, WORK, cut, finish, interrupt, undisturbed, updates_of
 
 SHARED = Path("shared")
 

@@ -8,14 +8,7 @@ import pytest
 
 from convs2s.train import loop
 from tests.train.work_folder import trainings
-from tests.train.work_folder.trainings import (
-    OUT,
-    WORK,
-    finish,
-    interrupt,
-    undisturbed,
-    validating,
-)
+from tests.train.work_folder.trainings import OUT, WORK, finish, interrupt, undisturbed, validating
 
 
 @pytest.mark.parametrize(
