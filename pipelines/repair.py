@@ -23,6 +23,7 @@ from pipelines import shell
 
 SITE = Path(".dvc/tmp/site")
 DAMAGED = Path(".dvc/tmp/damaged")
+LOCK = Path(".dvc/tmp/lock")  # which DVC holds unless it runs a stage
 UNFINISHED = f".{'?' * 22}.tmp"  # the names of files that DVC is writing
 
 
@@ -35,7 +36,7 @@ def repair(root: Path) -> list[str]:
     # absolute because DVC takes another as relative to the working directory; it makes folders open to all.
     (root / SITE).mkdir(mode=0o700, parents=True, exist_ok=True)
     write_local_config(root, {"core": {"site_cache_dir": str(root / SITE)}})
-    with contextlib.suppress(LockError), commands_lock(root):
+    with contextlib.suppress(LockError), make_lock(str(root / LOCK)):
         # What a killed DVC was copying: DVC ignores it, but a stage that reads the folder would read it, too.
         for path in (root / "data").rglob(UNFINISHED):
             path.unlink(missing_ok=True)
@@ -80,13 +81,6 @@ def write_local_config(root: Path, sections: Mapping[str, Mapping[str, object]])
     for name, values in sections.items():
         config.setdefault(name, {}).update(values)
     config.write()
-
-
-@contextlib.contextmanager
-def commands_lock(root: Path, wait: bool = False) -> Iterator[None]:
-    """Hold the lock that DVC holds unless it runs a stage; unless `wait`, raise LockError after 3 s."""
-    with make_lock(str(root / ".dvc" / "tmp" / "lock"), wait=wait):
-        yield
 
 
 if __name__ == "__main__":

@@ -10,10 +10,11 @@ from secrets import token_urlsafe
 
 import pytest
 from dvc.config import Config
+from dvc.lock import make_lock
 from dvc.repo import Repo
 from ruamel.yaml import YAML
 
-from pipelines.repair import DAMAGED, SITE, commands_lock, repair
+from pipelines.repair import DAMAGED, LOCK, SITE, repair
 from tests.flows import toy
 
 PIPELINE = """
@@ -92,7 +93,7 @@ def test_nothing_changes_while_dvc_is_at_work(clone: Path, monkeypatch: pytest.M
     monkeypatch.setattr("dvc.lock.DEFAULT_TIMEOUT", 0.01)
     for name in ("empty rwlock", "garbage database", "truncated dvc.lock"):
         damage(clone, name)
-    with commands_lock(clone):
+    with make_lock(str(clone / LOCK)):
         assert repair(clone) == []
     assert len(repair(clone)) == 3
 

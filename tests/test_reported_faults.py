@@ -239,8 +239,6 @@ IN, OUT = "translate --model package --input in.txt", "--output out.npz"
     ("closed", "command", "status", "message"),
     [
         ("<&- >&- 2>&-", f"{IN} {OUT} --alignment links.txt", 0, ""),
-        ("<&- >&- 2>&-", "attention 'a b' --model package --out out.npz", 0, ""),
-        ("<&- >&- 2>&-", f"candidates --model package --source in.txt --target in.txt {OUT}", 0, ""),
         ("<&-", "translate --model package", 2, "standard input is closed. Expected text there, or the name"),
         ("<&- >&-", "candidates --model package --source none --target in.txt", 2, "required: --output"),
     ],

@@ -168,24 +168,14 @@ def load_translator(options: argparse.Namespace) -> "Translator":
 
         if options.threads is not None:
             torch.set_num_threads(options.threads)
-        return load(
-            options.model,
-            options.device,
-            replace=options.replace,
-            candidates=options.candidates,
-            processes=options.processes,
-            **changes,
-        )
+        settings = {name: getattr(options, name) for name in ("replace", "candidates", "processes")}
+        return load(options.model, options.device, **settings, **changes)
 
 
 def format_lines(
     n_best_lists: list[list["Translation"]], first: int, options: argparse.Namespace
 ) -> Iterator[str]:
-    """Yield the output lines for some texts, the first of which is line `first` of the input.
-
-    A text has its translation, after its score if requested; or a line per hypothesis, in the n-best format
-    of Moses and Marian.
-    """
+    """Yield the output lines for texts from line `first` on: translations, or n-best lists as Moses has."""
     for number, translations in enumerate(n_best_lists, start=first):
         for translation in translations if options.n_best else translations[:1]:
             if options.n_best:

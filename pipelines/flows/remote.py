@@ -12,6 +12,7 @@ from uuid import UUID
 
 import httpx
 from dvc.config import Config
+from dvc.lock import make_lock
 from prefect import flow, get_client, get_run_logger, runtime
 from prefect.client.schemas.objects import FlowRun
 from prefect.deployments import run_deployment
@@ -22,7 +23,7 @@ from pipelines.flows.dvc_stage import DVC, GuardedRunner, StageEnded, StageFaile
 from pipelines.flows.experiment import claim
 from pipelines.flows.graph import Stage, read_graph
 from pipelines.flows.workspace import LINKED, ROOT, git
-from pipelines.repair import commands_lock, write_local_config
+from pipelines.repair import LOCK, write_local_config
 
 POLL = 2.0  # seconds between queries of a remote run's state
 
@@ -31,7 +32,7 @@ def publish(stage: Stage, runner: GuardedRunner) -> str:
     """Push everything that a worker needs for a stage to a branch; return its name."""
     if stage.parents:
         push(runner, *sorted(stage.parents))
-    with commands_lock(runner.root, wait=True):  # while nobody writes dvc.lock
+    with make_lock(str(runner.root / LOCK), wait=True):  # while nobody writes dvc.lock
         tree = workspace.snapshot(runner.root)
     message = f"Inputs of {stage.name}"
     commit = git(runner.root, "commit-tree", tree, "-p", "HEAD", "-m", message, env=workspace.IDENTITY)

@@ -36,11 +36,7 @@ def read_json(path: Path) -> Any:
 
 
 def summarize(data: Path, experiment: str = "") -> str:
-    """Return a summary of the results in `data`; raise FileNotFoundError if the pipeline is unfinished.
-
-    Args:
-        experiment: the DVC experiment that the results become, if they are from a copy of the workspace.
-    """
+    """Return a summary of the results in `data`, which become this DVC experiment if they are of a copy."""
     evaluation = data / "evaluation"
     scores = pd.read_csv(find(evaluation / "scores.csv"), dtype={"member": str})
     table = score_table(scores)
