@@ -5,7 +5,6 @@ import contextlib
 import itertools
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from convs2s.commands.shared import add_command, add_processor, check_positive, 
 from convs2s.commands.translate_files import STANDARD, chunks, count_lines, open_input, open_output
 
 if TYPE_CHECKING:
+    from convs2s.decode.sampling import Sampling
     from convs2s.package.translator import Translation, Translator
 
 CHUNK_BATCHES = 32
@@ -26,6 +26,7 @@ SEARCH = (
     "beam_size", "alpha", "max_length_ratio", "max_length_extra", "n_best", "batch_sentences", "precision",
 )  # fmt: skip
 """Options that change the settings of the model folder."""
+EQUAL = "Expected two files of equal length: line i of one belongs to line i of the other."
 
 
 def add(commands: Any) -> None:
@@ -100,16 +101,15 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Translate input to output a chunk at a time, so that neither need fit in memory."""
-    check_positive(options, "threads")
+    check_positive(options, "threads", "processes")
     if options.score and (options.prefix or options.alignment or options.sample):
         raise ValueError("--score does not translate. Leave out --prefix, --alignment and --sample.")
+    if options.input in STANDARD and Path("-") in (options.score, options.prefix):
+        raise ValueError("Standard input cannot be both texts of --score or --prefix. Name a file for one.")
     if not options.sample and (options.temperature, options.top_k, options.seed) != (1.0, None, 1):
         raise ValueError("--temperature, --top-k and --seed are for sampling. Add --sample, or omit them.")
+    sampling = read_sampling(options) if options.sample else None
     translator = load_translator(options)
-    from convs2s.decode.sampling import Sampling  # noqa: PLC0415  # slow, and loaded by now
-
-    drawn = Sampling(seed=options.seed, temperature=options.temperature, top_k=options.top_k)
-    sampling = drawn if options.sample else None
     if (precision := translator.words.precision).is_slow:
         print(f"convs2s: {precision}", file=sys.stderr)
     if options.input in STANDARD and is_terminal(sys.stdin) and translator.facts is not None:
@@ -126,8 +126,7 @@ def run(options: argparse.Namespace) -> None:
         if second and (second_count := count_lines(second, str(second_path))) != count:
             raise ValueError(
                 f"{second_path} has {second_count} lines but {name} "
-                f"{'is a pipe' if count is None else f'has {count}'}. Expected two files of equal length: "
-                "line i of one belongs to line i of the other."
+                f"{'is a pipe' if count is None else f'has {count}'}. {EQUAL}"
             )
         second_lines = decode_lines(second or (), second_path)
         hides_bar = count is None or (options.output in STANDARD and is_terminal(sys.stdout))
@@ -137,11 +136,13 @@ def run(options: argparse.Namespace) -> None:
             number = 0
             for texts in chunks(source, name, CHUNK_BATCHES * translator.words.params.batch_sentences):
                 paired = list(itertools.islice(second_lines, len(texts))) if second else None
+                if paired is not None and len(paired) < len(texts):  # two pipes
+                    raise ValueError(f"{second_path} ended before {name} did. {EQUAL}")
                 if options.score and paired:
                     scores = translator.score(texts, paired, bar.update)
                     lines = [f"{score.log_likelihood:.4f}\t{score.tokens}" for score in scores]
                 else:
-                    from_here = sampling and replace(sampling, first=number)
+                    from_here = sampling and sampling.model_copy(update={"first": number})
                     n_best_lists = translator.translate_n_best(
                         texts, prefixes=paired, sampling=from_here, on_done=bar.update
                     )
@@ -151,6 +152,15 @@ def run(options: argparse.Namespace) -> None:
                 out.writelines(line.encode() + b"\n" for line in lines)
                 out.flush()
                 number += len(texts)
+
+
+def read_sampling(options: argparse.Namespace) -> "Sampling":
+    """Return how to draw translations."""
+    from convs2s.config.faults import validate  # noqa: PLC0415  # as in load_translator
+    from convs2s.decode.sampling import Sampling  # noqa: PLC0415
+
+    values = {name: getattr(options, name) for name in ("temperature", "top_k", "seed")}
+    return validate(Sampling, values, "sampling is invalid")
 
 
 def load_translator(options: argparse.Namespace) -> "Translator":

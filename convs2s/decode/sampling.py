@@ -8,17 +8,16 @@ import torch
 from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from pydantic import Field, NonNegativeInt, PositiveInt
-from pydantic.dataclasses import dataclass
 from torch import Tensor
 
+from convs2s.config.section import Section
 from convs2s.config.translate import TranslateParams
 from convs2s.decode.search import LiveBatch, Search
 from convs2s.decode.token_scores import all_logits, log_normalizer, rule_out
 from convs2s.ids.vocabulary import EOS
 
 
-@dataclass(frozen=True)
-class Sampling:
+class Sampling(Section):
     """How translations are drawn.
 
     Attributes:
@@ -30,7 +29,7 @@ class Sampling:
     """
 
     seed: NonNegativeInt
-    temperature: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+    temperature: Annotated[float, Field(gt=0)] = 1.0
     top_k: PositiveInt | None = None
     first: int = 0
 

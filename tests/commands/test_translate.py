@@ -1,6 +1,7 @@
 """The command `convs2s translate` as a user runs it."""
 
 import io
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -87,7 +88,9 @@ def test_repeated_model_options_add_up() -> None:
         (["--output", "tests"], "error: tests is a folder. Expected a file, such as tests/out.txt."),
         (["--input", "missing.txt"], "error: missing.txt does not exist. Expected a text file"),
         (["--score", "README.md", "--alignment", "a"], "error: --score does not translate. Leave out"),
-        (["--sample", "--temperature", "0"], "temperature\n  Input should be greater than 0"),
+        (["--sample", "--temperature", "0"], "temperature: expected greater than 0, found 0.0"),
+        (["--prefix", "-"], "error: Standard input cannot be both texts of --score or --prefix. Name a file"),
+        (["--processes", "0"], "error: --processes: expected 1 or more, found 0."),
         (["--input", "latin1.txt"], "latin1.txt, line 2: byte 1 is 0xfc, which is not UTF-8. Convert it"),
         (["--input", "utf16.txt"], "for example: iconv -f utf-16 -t utf-8."),  # PowerShell's > writes it
         (["--input", "short.txt", "--prefix", "latin1.txt"], "latin1.txt, line 2: byte 1 is 0xfc"),
@@ -127,6 +130,19 @@ def test_given_translations_are_scored(package: Path, tmp_path: Path) -> None:
     exact = convs2s.load(package, "cpu").score(["ein Haus"] * 3, ["Haus", "Haus und", ""])
     assert lines == [f"{score.log_likelihood:.4f}\t{score.tokens}" for score in exact]
     assert lines[2].endswith("\t1")
+
+
+def test_pipes_of_unequal_length_are_an_error(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Only their ends show it: what a shell has for two commands, `<(zcat a.gz)`."""
+    paths = []
+    for text in (b"ein\nHaus\n", b"ein\n"):
+        end, start = os.pipe()
+        os.write(start, text)
+        os.close(start)
+        paths.append(f"/dev/fd/{end}")
+    options = ["--model", str(package), "--device", "cpu", "--input", paths[0], "--score", paths[1]]
+    assert main(["translate", *options]) == 2
+    assert f"error: {paths[1]} ended before {paths[0]} did. Expected two files" in capsys.readouterr().err
 
 
 def test_samples_depend_on_seed_and_line(

@@ -36,7 +36,12 @@ def test_samples_follow_the_distribution(
 ) -> None:
     """4,000 samples agree within 0.04, five standard deviations. Padding is excluded and never drawn."""
     rows = [[0.2, 0.4, 0.24, 0.16]] * 2 + [[0.0, 1.0, 0.0, 0.0]] * 8
-    found = draw(probabilities(rows), torch.tensor([[3, EOS]] * 80), Sampling(1, temperature, top_k), 50)
+    found = draw(
+        probabilities(rows),
+        torch.tensor([[3, EOS]] * 80),
+        Sampling(seed=1, temperature=temperature, top_k=top_k),
+        50,
+    )
     counts = Counter(tuple(one.tokens) for ranked in found for one in ranked)
     assert counts.total() == 4000
     assert set(counts) == set(wanted)
@@ -48,17 +53,17 @@ def test_a_sentence_has_the_same_samples_in_any_batch() -> None:
     """They depend on the seed and the sentence's number; other seeds and numbers give other samples."""
     model = random_table(6, 11, 9)
     source = torch.tensor([[3, 4, EOS], [4, EOS, PAD], [5, EOS, PAD]])
-    together = draw(model, source, Sampling(7), samples=4)
-    [alone] = draw(model, source[2:, :2], Sampling(7, first=2), samples=4)
+    together = draw(model, source, Sampling(seed=7), samples=4)
+    [alone] = draw(model, source[2:, :2], Sampling(seed=7, first=2), samples=4)
     assert alone == together[2]
-    assert draw(model, source[2:, :2], Sampling(7, first=3), samples=4) != [alone]
-    assert draw(model, source[2:, :2], Sampling(8, first=2), samples=4) != [alone]
+    assert draw(model, source[2:, :2], Sampling(seed=7, first=3), samples=4) != [alone]
+    assert draw(model, source[2:, :2], Sampling(seed=8, first=2), samples=4) != [alone]
 
 
 def test_limits_likelihoods_and_sources_are_as_in_a_search() -> None:
     """All samples begin with the prefix and end in time; temperature and top-k change no likelihood."""
     model, source = random_table(6, 11, 9), torch.tensor([[3, 4, 5, 3, 4, EOS]])
-    sampling = Sampling(1, temperature=2.0, top_k=6)
+    sampling = Sampling(seed=1, temperature=2.0, top_k=6)
     [ranked] = draw(model, source, sampling, samples=20, max_length=5, prefixes=[[8]])
     assert {len(one.tokens) for one in ranked} >= {3, 4, 6}
     for one in ranked:

@@ -88,7 +88,7 @@ def test_prefixes_and_samples_are_those_of_the_plain_model(sampled: bool) -> Non
     model, found = loaded(), []
     search = make_search(3)
     for one in (StepwiseModel(model), EngineModel(model, "float32")):
-        searcher = Sampler(search.params, False, Sampling(1), [(0, 0), (1, 0)]) if sampled else search
+        searcher = Sampler(search.params, False, Sampling(seed=1), [(0, 0), (1, 0)]) if sampled else search
         found.append(searcher.search(one, SOURCE, [6, 6], [[7, 9], []]))
     for plain, engine in zip(*found, strict=True):
         assert [one.tokens for one in engine] == [one.tokens for one in plain]
