@@ -1,4 +1,4 @@
-"""What a training is told to do, and its fingerprint: it resumes only from a checkpoint with the same one."""
+"""The arguments of a training, and their fingerprint, which a checkpoint must share to be resumed."""
 
 import hashlib
 import json

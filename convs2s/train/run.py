@@ -125,10 +125,8 @@ def begin(training: Training, folder: WorkFolder, place: Place | None) -> None:
         if place and (copied := place.fetch(folder.list_saved())):
             print(copied, file=sys.stderr)
         print(folder.resume(training), file=sys.stderr)
-        choice, precision = (
-            choose_precision(training.params.precision, workers.device),
-            training.state.precision,
-        )
+        choice = choose_precision(training.params.precision, workers.device)
+        precision = training.state.precision
         kept = f"products stay in {precision}, as the training began on another machine."
         print(choice if choice.precision == precision else kept, file=sys.stderr)
     if workers.count == 1:

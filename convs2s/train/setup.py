@@ -46,7 +46,7 @@ def build_training(
         candidates: file candidates.npz, read only with vocabulary selection.
 
     Raises:
-        ValueError: if ids are damaged, or a sentence is longer than the position table.
+        ValueError: if a sentence is longer than the position table.
         FileNotFoundError, ValueError: as `load_start`, if training starts from a model.
     """
     sizes = [len(read_vocabulary(vocabulary / f"{side}.tsv")) for side in SIDES]
