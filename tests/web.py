@@ -4,7 +4,7 @@ import io
 import tarfile
 import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -68,8 +68,8 @@ def serve() -> Iterator[Site]:
         server.server_close()
 
 
-def make_archive(name: str, members: dict[str, bytes]) -> bytes:
-    """Return a zip or tar archive, as its name says."""
+def make_archive(name: str, members: Mapping[str, bytes], links: Mapping[str, str] | None = None) -> bytes:
+    """Return a zip or tar archive, as its name says; a tar also with symbolic links."""
     stream = io.BytesIO()
     if name.endswith(".zip"):
         with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as file:
@@ -82,4 +82,7 @@ def make_archive(name: str, members: dict[str, bytes]) -> bytes:
             info = tarfile.TarInfo(member)
             info.size = len(data)
             tar.addfile(info, io.BytesIO(data))
+        for info.name, info.linkname in (links or {}).items():
+            info.type = tarfile.SYMTYPE
+            tar.addfile(info)
     return stream.getvalue()

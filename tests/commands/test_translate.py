@@ -134,15 +134,13 @@ def test_given_translations_are_scored(package: Path, tmp_path: Path) -> None:
 
 def test_pipes_of_unequal_length_are_an_error(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Only their ends show it: what a shell has for two commands, `<(zcat a.gz)`."""
-    paths = []
-    for text in (b"ein\nHaus\n", b"ein\n"):
-        end, start = os.pipe()
-        os.write(start, text)
+    pipes = os.pipe(), os.pipe()
+    os.write(pipes[0][1], b"ein\n")
+    for _, start in pipes:
         os.close(start)
-        paths.append(f"/dev/fd/{end}")
-    options = ["--model", str(package), "--device", "cpu", "--input", paths[0], "--score", paths[1]]
-    assert main(["translate", *options]) == 2
-    assert f"error: {paths[1]} ended before {paths[0]} did. Expected two files" in capsys.readouterr().err
+    texts, scored = (f"/dev/fd/{end}" for end, _ in pipes)
+    assert main(["translate", "--model", str(package), "--input", texts, "--score", scored]) == 2
+    assert f"error: {scored} ended before {texts} did. Expected two files" in capsys.readouterr().err
 
 
 def test_samples_depend_on_seed_and_line(

@@ -36,12 +36,8 @@ def test_samples_follow_the_distribution(
 ) -> None:
     """4,000 samples agree within 0.04, five standard deviations. Padding is excluded and never drawn."""
     rows = [[0.2, 0.4, 0.24, 0.16]] * 2 + [[0.0, 1.0, 0.0, 0.0]] * 8
-    found = draw(
-        probabilities(rows),
-        torch.tensor([[3, EOS]] * 80),
-        Sampling(seed=1, temperature=temperature, top_k=top_k),
-        50,
-    )
+    sampling = Sampling(seed=1, temperature=temperature, top_k=top_k)
+    found = draw(probabilities(rows), torch.tensor([[3, EOS]] * 80), sampling, 50)
     counts = Counter(tuple(one.tokens) for ranked in found for one in ranked)
     assert counts.total() == 4000
     assert set(counts) == set(wanted)

@@ -10,6 +10,7 @@ import hashlib
 import logging
 import re
 import shutil
+import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -106,14 +107,14 @@ def redact(text: str) -> str:
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Unpack an archive into a folder, which appears only once complete; nothing is written outside it.
-
-    pooch's own unpacker is not used: before Python 3.12, it does not filter the names in a tar.
-    """
+    """Unpack an archive into a folder, which appears only once complete; nothing is written outside it."""
     with atomic_path(folder) as temporary:
+        temporary.mkdir()
         try:
-            # For .zip, shutil skips members with such names itself.
-            shutil.unpack_archive(archive, temporary, filter=None if archive.suffix == ".zip" else "data")
+            if archive.suffix == ".zip":
+                shutil.unpack_archive(archive, temporary)  # which skips names that lead outside
+            else:
+                unpack_tar(archive, temporary)
         except Exception as error:  # each compression has its own
             # The disk's fault, not the data's. Damage is an OSError without errno in gzip and bz2, and EINVAL
             # if it makes zipfile seek anywhere.
@@ -124,6 +125,23 @@ def unpack(archive: Path, folder: Path) -> None:
                 f"{', '.join(ARCHIVES)}: compare its checksum with the publisher's, and fetch it again. If "
                 "you trust it, unpack it by hand and read the files with `kind: files`."
             ) from error
+
+
+def unpack_tar(archive: Path, folder: Path) -> None:
+    """Write the files of a tar; a link becomes a copy of the file in the archive that it names.
+
+    tarfile's "data" filter and pooch's unpacker would not do: Python 3.11.2, Debian 12's, has no such filter.
+    """
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            if member.isdir():
+                continue
+            path, content = (folder / member.name.lstrip("/")).resolve(), tar.extractfile(member)
+            if content is None or not path.is_relative_to(folder.resolve()):
+                raise ValueError(f"{member.name!r} is a device, or leads outside")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("wb") as out:
+                shutil.copyfileobj(content, out)
 
 
 def locate(name: str, members: Sequence[tuple[str, Path]]) -> Path:
