@@ -21,12 +21,13 @@ TOY = shlex.split("--device cpu --tokens 50 --channels 8 --entries 40 --rounds 1
 def parts(toy: bool) -> dict[str, tuple[int, list[str]]]:
     """Return each part's title, with its seconds at most and its command."""
     tests = ["pytest", "-v", "-m", "gpu", "-p", "no:cacheprovider", *TESTS]
-    updates = ["benchmarks.train_step", *(TOY if toy else ("--device", "cuda", "--updates", "10"))]
+    size = TOY if toy else ("--device", "cuda", "--updates", "10", "--tokens", "4000", "16000")
+    updates = ["benchmarks.train_step", *size]
     small = [*updates, "--presets", "multi30k-en-de"]
     return {
-        "Tests that need a GPU": (120, ["pytest", "--version"] if toy else tests),
-        "Updates": (180, small if toy else [*updates, "--tokens", "1000", "4000", "16000"]),
-        "Updates with torch.compile": (300, [*small, *COMPILED]),
+        "Tests that need a GPU": (240, ["pytest", "--version"] if toy else tests),
+        "Updates": (120, [*(small if toy else updates), "--variants", "plain"]),
+        "Updates with torch.compile": (240, [*small, *COMPILED]),
     }
 
 
