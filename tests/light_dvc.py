@@ -1,7 +1,8 @@
 """DVC making the same decisions with a fraction of the work, for tests that run it dozens of times.
 
 It skips what costs most on a small pipeline and cannot change which stages run: validating the YAML schema,
-locks against other processes, and the database of file hashes. It writes JSON, which is valid YAML, faster.
+locks against other processes, the database of file hashes, and the folders of all commands before. It writes
+JSON, which is valid YAML, faster.
 """
 
 import contextlib
@@ -27,6 +28,7 @@ def light_dvc() -> Iterator[None]:
         mock.patch("dvc.utils.strictyaml.validate"),
         mock.patch("dvc_data.hashfile.state.State", lambda *_: StateNoop()),
         mock.patch("dvc.rwlock.rwlock", lambda *_: contextlib.nullcontext()),
+        mock.patch("fsspec.implementations.memory.MemoryFileSystem.store", {}),
     ):
         yield
 

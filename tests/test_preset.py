@@ -4,6 +4,7 @@ import argparse
 import re
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ DEFAULT = re.match(r"# Preset ([\w-]+)", (ROOT / "params.yaml").read_text(encodi
 COMMENT = re.compile(r"(?:^|\s)# (.*)")
 
 
+@cache
 def keys_of(text: str) -> dict[str, Any]:
     """Return the values of a file by dotted name."""
     return flatten_values(YAML(typ="safe", pure=True).load(text) or {})

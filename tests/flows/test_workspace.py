@@ -9,6 +9,7 @@ from pipelines.flows import experiment
 from pipelines.flows.experiment import claim
 from pipelines.flows.form import RunParams
 from tests.flows import toy
+from tests.light_dvc import light_dvc
 
 
 def copy_of(repo: Path, name: str, *overrides: str) -> Path:
@@ -67,10 +68,11 @@ def test_a_copy_reaches_the_same_texts_and_remotes(repo: Path, tmp_path: Path) -
 
 def test_copies_cost_no_disk_and_cannot_spoil_the_cache(repo: Path) -> None:
     """Their outputs are read-only links to it; the workspace, where people edit, has files of its own."""
-    toy.dvc(repo, "repro")
-    copies = [copy_of(repo, name, "train.dropout=0.3") for name in ("one", "two")]
-    for copy in copies:
-        toy.dvc(copy, "repro")
+    with light_dvc():
+        toy.dvc(repo, "repro")
+        copies = [copy_of(repo, name, "train.dropout=0.3") for name in ("one", "two")]
+        for copy in copies:
+            toy.dvc(copy, "repro")
     one, two = ([copy / "data" / name / "content" for name in ("raw", "trained/1")] for copy in copies)
     assert [path.stat().st_ino for path in one] == [path.stat().st_ino for path in two]
     assert {path.stat().st_mode & 0o777 for path in one} == {0o444}

@@ -129,9 +129,9 @@ def test_czech_numbers_are_joined_only_around_their_own_point(words: str, text: 
 def test_rules_for_punctuation_change_only_unusual_text(language: str) -> None:
     """sacremoses itself is asked about text without signs that its rules look for."""
     normalizer = MosesPunctNormalizer(language, perl_parity=True)
-    texts = map("".join, product([" ", ",", ".", "?", "!", "'", "-", "a", "1", "ß"], repeat=4))
+    texts = ["".join(signs) for signs in (*product(" ,.?!'-a1ß", repeat=3), *product(" ,.'a1", repeat=4))]
     usual = [text for text in texts if not UNUSUAL.search(text)]
-    assert len(usual) > 5000
+    assert len(usual) > 1500
     assert [normalizer.normalize(text) for text in usual] == [text.strip() for text in usual]
 
 
