@@ -43,9 +43,13 @@ def symmetrize(forward: Ids, backward: Ids, links: Ids) -> int:
                     accepted[i + 1, j + 1] = linked[0][i] = linked[1][j] = grown = True
         if step != 1 or not grown:
             step += 1
-    positions = np.argwhere(accepted) - 1
-    links[: len(positions)] = positions
-    return len(positions)
+    count = 0
+    for i in range(len(backward)):  # argwhere and an assignment of arrays take numba five seconds to compile
+        for j in range(len(forward)):
+            if accepted[i + 1, j + 1]:
+                links[count, 0], links[count, 1] = i, j
+                count += 1
+    return count
 
 
 @njit(nogil=True, cache=True)
