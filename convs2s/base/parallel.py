@@ -1,17 +1,18 @@
-"""Pools of processes for a stream of chunks."""
+"""Pools of processes for a stream of chunks; processes that end with their parent, even if it is killed."""
 
+import ctypes
 import functools
 import itertools
 import multiprocessing
 import os
 import pickle
+import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
-from convs2s.base.processes import end_with_parent
 from convs2s.watch.progress_bar import ProgressBar
 
 Item = TypeVar("Item")
@@ -21,6 +22,16 @@ Result = TypeVar("Result")
 def cores() -> int:
     """Return the number of cores that this process may use; the machine may have more."""
     return len(os.sched_getaffinity(0))
+
+
+def end_with_parent(parent: int) -> None:
+    """Have the kernel kill this process when its parent exits, or the thread of it that started this process.
+
+    The parent gives its own id: if it has already died, `os.getppid` returns another process.
+    """
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG of Linux
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 def map_chunks(

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from convs2s.base.processes import end_with_parent
+from convs2s.base.parallel import end_with_parent
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

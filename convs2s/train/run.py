@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 
 from convs2s.base.files import atomic_path, write_json
 from convs2s.base.messages import TRAINING_MEMORY, inflect, report_errors
-from convs2s.base.processes import end_with_parent
+from convs2s.base.parallel import end_with_parent
 from convs2s.config.model import ModelParams
 from convs2s.config.train import RunSection, TrainParams
 from convs2s.model.precision import choose_precision

@@ -18,10 +18,7 @@ GRACE = 10.0  # seconds to remove unfinished files, or for a training to save, a
 
 
 def live_with_dvc() -> None:
-    """End this process when the DVC command that started it has ended.
-
-    From now on, SIGTERM and SIGHUP end the stage with an exception, so that it removes unfinished files.
-    """
+    """End this process when the DVC command that started it has ended, and at SIGTERM and SIGHUP."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP
             signal.signal(number, lambda number, _: sys.exit(128 + number))

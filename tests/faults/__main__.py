@@ -20,7 +20,7 @@ from pathlib import Path
 import psutil
 
 from pipelines.repair import repair
-from tests.faults import forked, repository
+from tests.faults import edits, forked, repository
 from tests.faults.results import differences, outputs
 
 Kills = collections.Counter[str]  # by target
@@ -62,7 +62,8 @@ def play(
 def main() -> int:
     """Play rounds until there were enough kills, or one differs; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
-    parser.add_argument("kills", type=int)
+    parser.add_argument("number", type=int)
+    parser.add_argument("--edits", action="store_true", help="edit instead, as tests/faults/edits.py says")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     dice, total, faults = random.Random(arguments.seed), Kills(), list[str]()
@@ -71,10 +72,11 @@ def main() -> int:
         begin, expected = time.monotonic(), outputs(base)
         repository.repro(base)
         patience = 4 * (time.monotonic() - begin)  # a run with nothing to do takes a quarter of it
-        while total.total() < arguments.kills and not faults:
-            kills, faults = play(base.with_name("round"), expected, dice, patience)
-            total += kills
-            print(f"{total.total()} kills: {dict(total)}: {faults or 'equal'}", flush=True)
+        disturb = edits.play if arguments.edits else play
+        while total.total() < arguments.number and not faults:
+            disturbances, faults = disturb(base.with_name("round"), expected, dice, patience)
+            total += disturbances
+            print(f"{total.total()}: {dict(total)}: {faults or 'equal'}", flush=True)
     return int(bool(faults))
 
 

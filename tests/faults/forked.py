@@ -1,7 +1,6 @@
 """`dvc repro` in a fork of this process, its stages in forks of that one, so that imports happen only once.
 
-Everything else is as on the command line. This module imports nothing of the project: in
-`tests.faults.edits`, each stage imports its repository's code.
+Everything else is as on the command line.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What a repository holds, to compare with an undisturbed run. Imports nothing of the project."""
+"""What a repository holds, to compare with an undisturbed run."""
 
 import json
 import shutil

@@ -21,7 +21,7 @@ subprocess.run(["/bin/sh", "-c", sys.argv[1]], env={**os.environ, "DVC_STAGE": "
 STAGE = """
 import multiprocessing, os, pathlib, sys, time
 from convs2s.base.files import atomic_path
-from convs2s.base.processes import end_with_parent
+from convs2s.base.parallel import end_with_parent
 from pipelines.stages import _lifetime
 _lifetime.GRACE = 0.2
 _lifetime.live_with_dvc()

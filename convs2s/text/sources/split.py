@@ -2,13 +2,12 @@
 
 import hashlib
 import itertools
-import json
 import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from convs2s.base.files import SIDES, PairWriter, atomic_path, read_lines, write_lines
+from convs2s.base.files import SIDES, PairWriter, atomic_path, read_lines, write_json, write_lines
 from convs2s.base.messages import inflect
 from convs2s.base.parallel import with_progress
 from convs2s.text.sources.pair_files import Part, clean, used_files
@@ -45,8 +44,7 @@ def write_split(
                     f"{len(reference_lines):,}. Is it the right file for download.test.references?"
                 )
             write_lines(temporary / f"target.{number}.txt", reference_lines)
-        text = json.dumps(provenance, ensure_ascii=False, indent=2, sort_keys=True)
-        write_lines(temporary / "provenance.json", [text])
+        write_json(temporary / "provenance.json", provenance)
 
 
 def draw(folder: Path, lines: int, sample: int) -> None:
