@@ -240,9 +240,8 @@ IN, OUT = "translate --model package --input in.txt", "--output out.npz"
     [
         ("<&- >&- 2>&-", f"{IN} {OUT} --alignment links.txt", 0, ""),
         ("<&-", "translate --model package", 2, "standard input is closed. Expected text there, or the name"),
-        ("<&- >&-", "candidates --model package --source none --target in.txt", 2, "required: --output"),
     ],
-)  # fmt: skip
+)
 def test_standard_streams_may_be_closed(
     closed: str, command: str, status: int, message: str, model: Path
 ) -> None:

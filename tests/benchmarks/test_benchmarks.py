@@ -21,6 +21,7 @@ def _small_products(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(machine.ROWS, "cpu", 256)
 
 
+@pytest.mark.slow
 def test_align(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each aligner runs in a process of its own; over both pairs, 1 of 3 and of 2 links is common."""
     links, true = [[(0, 0), (1, 1), (0, 0)], [(0, 1)]], [[(0, 0)], [(1, 0)]]
@@ -48,11 +49,10 @@ OPTIONS = {  # and the number of rows of results
     "vocabulary_selection": ("--preset tatoeba-en-de --types 700 --sentences 2 --words 3 --beam-sizes 1 "
                              "--runs 1", 2),
 }  # fmt: skip
-SLOW = {"data_stages", "serve", "translate"}
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in OPTIONS]
+    "name", [pytest.param(name, marks=[] if name == "train_step" else pytest.mark.slow) for name in OPTIONS]
 )
 def test_a_benchmark_runs(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -66,7 +66,8 @@ def test_a_benchmark_runs(
     monkeypatch.setattr(translate_large, "find_spec", lambda _: None)  # CTranslate2
     options, count = OPTIONS[name]
     command = [*shlex.split(options.format(folder=tmp_path)), "--json", str(tmp_path / "results.json")]
-    importlib.import_module(f"benchmarks.{name}").main(command)
+    programs = {name: importlib.import_module(f"benchmarks.{name}") for name in OPTIONS}
+    programs[name].main(command)
     rows = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["results"]
     assert len(rows) >= count and all(measured(row) and min(measured(row)) > 0 for row in rows)
     assert capsys.readouterr().out.count("|") >= 8
