@@ -11,9 +11,9 @@ from typing import Any, get_args
 import pytest
 
 from convs2s.base.files import read_folder
+from convs2s.config.download import Split
 from convs2s.config.params import Params
 from convs2s.config.section import NOTHING
-from convs2s.text.sources.split import Split
 from pipelines.preset import list_presets
 from pipelines.stages import augment, download, encode, filter, tokenize, truecase, vocabulary
 from tests.corpus import pairs

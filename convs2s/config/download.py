@@ -15,6 +15,7 @@ PATTERNS = {
     CHECKSUM: "64 digits 0 to 9 and a to f, as sha256sum prints them, or 32, as md5sum does",
 }
 """The regular expressions of texts in params.yaml, in words for messages."""
+Split = Literal["train", "valid", "development", "test"]
 
 
 def refuse_password(url: str) -> str:

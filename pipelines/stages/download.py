@@ -7,6 +7,7 @@ from convs2s.config.download import (
     FilesSource,
     SacrebleuSource,
     Source,
+    Split,
     SplitParams,
     UrlSource,
 )
@@ -14,7 +15,7 @@ from convs2s.config.section import Languages
 from convs2s.text.sources.pair_files import Part, file_part, list_names
 from convs2s.text.sources.remote import remote_part
 from convs2s.text.sources.sacrebleu_sets import sacrebleu_part
-from convs2s.text.sources.split import Split, write_split
+from convs2s.text.sources.split import write_split
 
 
 def run(download: DownloadParams, languages: Languages, split: Split, downloads: Path, out: Path) -> None:

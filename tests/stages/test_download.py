@@ -9,8 +9,7 @@ from sacrebleu.dataset import DATASETS
 from sacrebleu.dataset.plain_text import PlainTextDataset
 
 from convs2s.base.files import read_folder, read_lines, write_lines
-from convs2s.config.download import DownloadParams
-from convs2s.text.sources.split import Split
+from convs2s.config.download import DownloadParams, Split
 from pipelines.stages import download
 from tests.web import serve
 

@@ -17,7 +17,6 @@ from convs2s.text.sources.memory import read_memory
 from convs2s.text.sources.tagged_text import read_segment_pairs, read_tagged_pairs
 
 SEGMENTED_FILE = re.compile(r".*\.(sgml?|xml)(\.(gz|bz2|xz|zst))?", re.IGNORECASE)
-BYTE_ORDER_MARK = "\ufeff"
 GLANCE, FEW = 1000, 10  # rows of a TSV that are looked at, and that tell nothing about the others
 NUMBER = re.compile(r"[-+]?[\d.,]+(?:[eE][-+]?\d+)?").fullmatch
 QUOTED = re.compile(r"\".*\"|'.*'").fullmatch
@@ -114,7 +113,7 @@ def check_table(path: Path, columns: tuple[int, int], languages: tuple[str, str]
 
 def clean(line: str) -> str:
     """Return a line without leading byte order marks, which concatenated files have in any line."""
-    return line.lstrip(BYTE_ORDER_MARK)
+    return line.lstrip("\ufeff")
 
 
 def used_files(paths: Sequence[Path]) -> list[dict[str, str]]:

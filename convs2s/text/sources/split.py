@@ -5,14 +5,12 @@ import itertools
 import random
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from convs2s.base.files import SIDES, PairWriter, atomic_path, read_lines, write_json, write_lines
 from convs2s.base.messages import inflect
 from convs2s.base.parallel import with_progress
 from convs2s.text.sources.pair_files import Part, clean, used_files
-
-Split = Literal["train", "valid", "development", "test"]
 
 
 def write_split(
