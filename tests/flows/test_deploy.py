@@ -59,7 +59,10 @@ def slurm(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return said
 
 
-@pytest.mark.parametrize(("number", "after"), [(signal.SIGUSR1, ["requeue", "7"]), (signal.SIGTERM, [])])
+@pytest.mark.parametrize(
+    ("number", "after"),
+    [(signal.SIGUSR1, ["requeue", "7"]), pytest.param(signal.SIGTERM, [], marks=pytest.mark.slow)],
+)
 def test_slurm_ends_a_worker_in_its_own_clone(
     number: signal.Signals, after: list[str], slurm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
