@@ -10,7 +10,7 @@ from typing import Any
 
 import pooch
 
-from convs2s.base.files import read_lines, read_pairs
+from convs2s.base.files import open_text, read_lines, read_pairs
 from convs2s.base.messages import inflect
 from convs2s.config.download import PairFiles
 from convs2s.text.sources.memory import read_memory
@@ -35,8 +35,7 @@ class Part:
     pairs: Iterator[tuple[str, str]]
     """Source and target: without line ends, otherwise unchanged."""
     provenance: dict[str, Any]
-    """What was requested and read, ready for JSON; without times or absolute paths, which would make the
-    same data look new on another day or machine."""
+    """What was read, ready for JSON; without times or absolute paths, which differ for the same data."""
 
 
 def list_names(files: PairFiles) -> list[str]:
@@ -119,10 +118,5 @@ def clean(line: str) -> str:
 def used_files(paths: Sequence[Path]) -> list[dict[str, str]]:
     """Return the name and hash of each file, for the provenance; without folders, which differ by machine."""
     for path in paths:
-        if not path.is_file():
-            raise FileNotFoundError(
-                f"{path} does not exist or is not a file. Expected a text file, plain or "
-                ".gz/.bz2/.xz/.zst: check the names under `download` in params.yaml, which are looked up in "
-                "download.folder."
-            )
+        open_text(path).close()  # whose message about a missing file is for people
     return [{"name": path.name, "sha256": pooch.file_hash(path)} for path in paths]

@@ -78,7 +78,7 @@ def test_truncated_file_is_an_error(tmp_path: Path, suffix: str, kept: int) -> N
 def test_a_missing_file_or_a_short_line_of_a_tsv_is_named(tmp_path: Path) -> None:
     """Files are checked before anything is read; a line is named by its number."""
     (tmp_path / "a.tsv").write_bytes(b"one\teins\ntwo\n")
-    with pytest.raises(FileNotFoundError, match=r"a\.de does not exist.*looked up in download\.folder"):
+    with pytest.raises(FileNotFoundError, match=r"a\.de does not exist.*check the name, in params\.yaml"):
         file_part([tmp_path / "a.tsv", tmp_path / "a.de"], None, ("en", "de"))
     with pytest.raises(ValueError, match=r"a\.tsv, line 2: expected at least 2 tab-separated .* found 1\."):
         list(file_part([tmp_path / "a.tsv"], (0, 1), ("en", "de")).pairs)
