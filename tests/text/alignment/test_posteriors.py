@@ -21,6 +21,8 @@ def table(values: list[float]) -> Table:
     """Return the table of a single pair of two given words, 0 and 1, and one generated word, 0."""
     places, starts = np.array([0, 1]), np.array([0, 2])
     given, offsets = np.array([0, 1], np.int32), (np.array([0, 2]), np.array([0, 1]))
+    for array in (given, *offsets):
+        array.flags.writeable = False  # as in a corpus on disk; for others, numba compiles the loops again
     return Table(places, np.array([0]), starts, np.array(values, np.float32), given, *offsets)
 
 
