@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
+from ruamel.yaml import YAML, RoundTripRepresenter
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from convs2s.base.files import atomic_path
@@ -28,13 +28,20 @@ Overrides = Mapping[str, Any]
 """Values by dotted name, such as train.dropout or download.train.sources.0.tsv."""
 
 
+class Representer(RoundTripRepresenter):
+    """Writes null as the presets do; ruamel's own, which DVC also uses, writes an empty value."""
+
+
+Representer.add_representer(
+    type(None), lambda self, _: self.represent_scalar("tag:yaml.org,2002:null", "null")
+)
+
+
 def round_trip() -> YAML:
-    """Return a reader and writer of YAML that keeps comments, quotes, the form of lists, and "null"."""
+    """Return a reader and writer of YAML that keeps comments, quotes and the form of lists."""
     yaml = YAML()
-    yaml.width, yaml.preserve_quotes = 4096, True
+    yaml.Representer, yaml.width, yaml.preserve_quotes = Representer, 4096, True
     yaml.indent(sequence=4, offset=2)
-    null = "tag:yaml.org,2002:null"
-    yaml.representer.add_representer(type(None), lambda self, _: self.represent_scalar(null, "null"))
     return yaml
 
 
