@@ -146,8 +146,9 @@ def edit(folder: Path, changes: dict[str, Any]) -> None:
             stream.write(changes[name])
     path = folder / "params.yaml"
     content = parse_json(path.read_text(), str(path))
-    for section, _, key in (name.rpartition(".") for name in changes if name not in files):
-        (content[section] if section else content)[key] = changes[f"{section}.{key}" if section else key]
+    for name in changes.keys() - files:
+        section, _, key = name.rpartition(".")
+        (content[section] if section else content)[key] = changes[name]
     path.write_text(json.dumps(content))
 
 

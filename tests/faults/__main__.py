@@ -1,4 +1,4 @@
-"""Kill runs of the DAG at random times: `python -m tests.faults 1000` for 1000 kills.
+"""Kill runs of the DAG at random times: `python -m tests.faults 1000` for 1000 kills; --edits edits instead.
 
 Each round starts from scratch and ends when `dvc repro` has succeeded; its outputs must then equal those of
 an undisturbed run.
@@ -60,9 +60,9 @@ def play(
 
 
 def main() -> int:
-    """Play rounds until there were enough kills, or one differs; return the exit status."""
+    """Play rounds until there were enough kills or edits, or one differs; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
-    parser.add_argument("number", type=int)
+    parser.add_argument("number", type=int, help="of kills or edits")
     parser.add_argument("--edits", action="store_true", help="edit instead, as tests/faults/edits.py says")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()

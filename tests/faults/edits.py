@@ -51,7 +51,7 @@ def play(
 ) -> tuple[Counter[str], list[str]]:
     """Play a round; return the edit, and what is wrong. `patience` is the time of an undisturbed run."""
     path, old, new = dice.choice(EDITS)
-    results = [reference(folder, path, old, new), expected]
+    edited = reference(folder, path, old, new)
     process = forked.start(repository.make(folder))
     process.join(dice.uniform(0, patience))
     edit(folder, path, old, new)
@@ -60,9 +60,9 @@ def play(
         edit(folder, path, new, old)
     process.wait()
     faults = list[str]()
-    for wanted, change in zip(results[:: -1 if is_undone else 1], ((new, old), (old, new)), strict=True):
+    for wanted in (expected, edited) if is_undone else (edited, expected):
         assert repository.repro(folder) == 0
         faults += differences(folder, wanted)
-        edit(folder, path, *(change[:: -1 if is_undone else 1]))
+        edit(folder, path, *((old, new) if wanted is expected else (new, old)))
     shutil.rmtree(folder)
     return Counter([f"{new}{', put back' * is_undone}"]), faults
