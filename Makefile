@@ -43,11 +43,12 @@ OUTSIDE := PATH="$${PATH\#$(CURDIR)/.venv/bin:}"
 	@echo "Fetching and installing packages: 0.4 GB, which take 1.9 GB in .venv; PyTorch's default wheel adds gigabytes" \
 	    "of CUDA (without a GPU: export PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu) ..."
 	@python -m pip install --quiet --no-compile -c constraints.txt torch==2.13.0 -e '.[pipeline,dev]'
-	@echo "Compiling them on all cores ..."
+	@echo "Compiling them and our loops on all cores ..."
 # pip compiles on one core, and also compiles packages' tests. Some files are for other versions of Python.
 	@python -m compileall -qq -j 0 -x '/tests?/' .venv/lib || true
 # By default, Python takes two edits of the same length within a second for one, and runs the first.
 	@python -m compileall -qq --invalidation-mode checked-hash convs2s pipelines
+	@python -m pipelines.compile_loops
 	@python -m pipelines.repair
 	@touch $@
 

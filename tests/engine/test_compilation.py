@@ -5,9 +5,11 @@ import importlib
 import multiprocessing
 import re
 import shutil
+import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,11 @@ MODULES = sorted(
     if re.search(r"^@(njit|vectorized)\b", path.read_text(encoding="utf-8"), re.MULTILINE)
 )
 SOFTMAX = [0.27, 0.73]
+
+
+def loops_of(module: ModuleType) -> list[Any]:
+    """Return the compiled functions of a module."""
+    return [value for value in vars(module).values() if isinstance(value, Dispatcher)]
 
 
 def use(folder: Path) -> tuple[list[float], int]:
@@ -55,11 +62,23 @@ def test_a_fresh_process_uses_the_cache_until_what_is_inlined_changes(tmp_path: 
     assert run(tmp_path)[0] != SOFTMAX
 
 
+@pytest.mark.slow
+def test_installation_compiles_every_loop(tmp_path: Path) -> None:
+    """Most of them for several types of arguments."""
+    for name in ("convs2s", "pipelines", "experiments"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    subprocess.run([sys.executable, "-m", "pipelines.compile_loops"], cwd=tmp_path, check=True)
+    compiled = {path.name.partition("-")[0] for path in tmp_path.rglob("*.nbc")}
+    for name in MODULES:
+        loops = [loop.py_func.__name__ for loop in loops_of(importlib.import_module(name))]
+        assert {f"{name.rpartition('.')[2]}.{loop}" for loop in loops} <= compiled
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_compiled_functions_use_only_their_file_and_the_shared_loops(name: str) -> None:
     """Numba would go on with old code after edits of other files."""
     module = importlib.import_module(name)
-    functions: list[Any] = [value for value in vars(module).values() if isinstance(value, Dispatcher)]
+    functions = loops_of(module)
     assert functions
     used = {word for function in functions for word in function.py_func.__code__.co_names}
     for node in ast.walk(ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))):

@@ -1,0 +1,72 @@
+"""Compile the library's loops on all cores: `python -m pipelines.compile_loops`, a part of `make install`.
+
+Numba keeps on disk what it compiles. Without this, it compiles each loop at its first use, on one core.
+"""
+
+import contextlib
+import io
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+
+from convs2s.base.files import write_lines
+from convs2s.decode.beam_search import BeamSearch
+from convs2s.decode.load_words import choose_model
+from convs2s.engine.train.layers import FAST_LAYERS, fast_softmax_loss
+from convs2s.ids.vocabulary import EOS, PAD
+from convs2s.model.initialization import fold_weight_norm
+from convs2s.model.precision import Precision
+from convs2s.model.seq2seq import Seq2Seq
+from convs2s.text.alignment.fast_align import align
+from convs2s.text.alignment.word_ids import number_words
+from convs2s.train.loss import SummedLoss
+from pipelines.preset import preset_params
+
+PARAMS = preset_params("tatoeba-en-de")
+BATCH = torch.tensor([[3, 4, EOS], [4, EOS, PAD]])
+
+
+def build_model() -> Seq2Seq:
+    return Seq2Seq(PARAMS.model, 5, 5, PAD, dropout=0.1, layers=FAST_LAYERS)
+
+
+def train(precision: Precision) -> None:
+    """Compute a gradient."""
+    losses = SummedLoss(build_model(), 0.1, fast_softmax_loss)
+    with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
+        loss, _ = losses(BATCH, BATCH, BATCH.flatten().nonzero()[:, 0], None)
+    loss.backward()
+
+
+@torch.inference_mode()
+def translate(precision: Precision) -> None:
+    """Translate two sentences."""
+    fold_weight_norm(model := build_model().eval())
+    engine = choose_model(model, precision, torch.device("cpu"))
+    BeamSearch(PARAMS.translate, keep_attention=False).search(engine, BATCH, [5, 5])
+
+
+def align_words() -> None:
+    """Align two sentence pairs."""
+    with TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()):
+        path = Path(folder, "words")
+        write_lines(path, ["a b", "b"])
+        corpus, _ = number_words(path, path, Path(folder))
+        list(align(corpus, PARAMS.align.iterations, Path(folder)))
+
+
+def main() -> None:
+    """Use each loop with each type of its arguments, side by side in several processes."""
+    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("fork")) as pool:
+        started = [pool.submit(train, precision) for precision in ("bfloat16", "float32")]
+        started += [pool.submit(translate, precision) for precision in ("float32", "bfloat16", "int8")]
+        started += [pool.submit(align_words)]
+        for work in started:
+            work.result()
+
+
+if __name__ == "__main__":
+    main()
