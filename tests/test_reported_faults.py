@@ -238,7 +238,7 @@ IN, OUT = "translate --model package --input in.txt", "--output out.npz"
 @pytest.mark.parametrize(
     ("closed", "command", "status", "message"),
     [
-        ("<&- >&- 2>&-", f"{IN} {OUT} --alignment links.txt", 0, ""),
+        pytest.param("<&- >&- 2>&-", f"{IN} {OUT} --alignment links.txt", 0, "", marks=pytest.mark.slow),
         ("<&-", "translate --model package", 2, "standard input is closed. Expected text there, or the name"),
     ],
 )

@@ -51,6 +51,7 @@ def list_places() -> dict[str, str]:
     return {path.name: path.read_text() for path in Path("places").iterdir()}
 
 
+@pytest.mark.slow
 def test_nodes_meet(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
     """The launcher starts torchrun on each of two, in folders of their own. The user decides on threads."""
     monkeypatch.setenv("OMP_NUM_THREADS", "5")

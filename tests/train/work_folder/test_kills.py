@@ -18,7 +18,7 @@ from tests.train.work_folder.trainings import OUT, WORK, finish, interrupt, undi
     [
         {"max_epochs": 3},
         {"max_epochs": 2, "average": 2, "optimizer": "adam", "warmup_updates": 3, "validate_updates": 2},
-        {"max_epochs": 2, "tied_embeddings": True},
+        pytest.param({"max_epochs": 2, "tied_embeddings": True}, marks=pytest.mark.slow),
     ],
     ids=["paper", "recipe", "tied"],
 )
