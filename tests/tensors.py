@@ -10,4 +10,4 @@ torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 
 @pytest.fixture(autouse=True)
 def _seed() -> None:
-    torch.manual_seed(1)
+    torch.default_generator.manual_seed(1)  # the other one notes the stack, in case that CUDA starts

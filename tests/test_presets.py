@@ -10,6 +10,7 @@ from convs2s.base.files import read_folder
 from convs2s.config.download import UrlSource
 from convs2s.config.text import SelectionParams
 from convs2s.model.seq2seq import Seq2Seq
+from convs2s.model.storage import ShapesOnly
 from pipelines.preset import EXPERIMENTS
 from pipelines.stages.download import run
 from tests.presets import params_of
@@ -45,7 +46,7 @@ PAPER = {
 def test_a_model_has_the_size_and_view_of_the_papers(name: str) -> None:
     """Counted by hand from the paper's shapes: millions of weights, and source words that a state sees."""
     params = params_of(name)
-    with torch.device("meta"):
+    with torch.device("meta"), ShapesOnly():
         sizes = PAPER[name].entries or (params.vocabulary.source_size, params.vocabulary.target_size)
         selects = params.train.selection is not None
         model = Seq2Seq(params.model, *sizes, padding_id=0, dropout=0.0, plain_output=selects)

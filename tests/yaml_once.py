@@ -14,11 +14,9 @@ seen: dict[tuple[object, ...], bytes] = {}
 
 def load_once(self: YAML, stream: Any) -> Any:
     """Replace `YAML.load`; each result is a fresh copy that the caller may change."""
-    if self.typ != ["safe"]:
-        return parse(self, stream)
     text = stream.read_bytes() if isinstance(stream, Path) else stream
     text = text.read() if hasattr(text, "read") else text
-    key = self.pure, self.version, self.allow_duplicate_keys, text
+    key = *self.typ, self.pure, self.version, self.allow_duplicate_keys, self.preserve_quotes, text
     if key not in seen:
         content = parse(self, text)
         if len(seen) >= ROOM:

@@ -118,7 +118,7 @@ class ShapesOnly(TorchFunctionMode):
         if getattr(function, "__module__", None) == "torch.nn.init":
             return kwargs["tensor"] if kwargs and "tensor" in kwargs else args[0]
         if function is torch.norm_except_dim:
-            return torch.empty(())  # g, which folding removes
+            return args[0].new_empty(len(args[0]), *[1] * (args[0].dim() - 1))  # g of each row
         if function is torch._weight_norm:
             return args[0]
         return function(*args, **(kwargs or {}))

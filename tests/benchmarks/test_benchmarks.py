@@ -52,7 +52,11 @@ OPTIONS = {  # and the number of rows of results
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name == "train_step" else pytest.mark.slow) for name in OPTIONS]
+    "name",
+    [
+        pytest.param(name, marks=[] if name == "vocabulary_selection" else pytest.mark.slow)
+        for name in OPTIONS
+    ],
 )
 def test_a_benchmark_runs(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

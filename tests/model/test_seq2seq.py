@@ -4,6 +4,7 @@ from torch.testing import assert_close
 
 from convs2s.model.glu_block import receptive_field
 from convs2s.model.seq2seq import Seq2Seq
+from convs2s.model.storage import ShapesOnly
 from tests.model.small import PAD, SMALL, sentence, small_model, small_params
 
 
@@ -86,6 +87,6 @@ def test_parameters_are_as_many_as_the_paper_s_shapes_have(
         "attention": [True] * len(widths),
         "max_positions": 1024,
     }
-    with torch.device("meta"):
+    with torch.device("meta"), ShapesOnly():
         model = Seq2Seq(small_params(**sizes), entries[0], entries[1], PAD, 0.1)
     assert sum(p.numel() for p in model.parameters()) / 1e6 == pytest.approx(millions, rel=0.03)

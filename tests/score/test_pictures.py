@@ -60,14 +60,12 @@ def test_pictures_are_the_same_bytes_each_time(tmp_path: Path, monkeypatch: pyte
     assert b"tEXt" not in written[0]
 
 
-@pytest.mark.parametrize("points", [0, 40])
-def test_curves_are_drawn_from_any_number_of_points(tmp_path: Path, points: int) -> None:
-    """Training that fails early has no points."""
+def test_curves_are_drawn_without_a_point(tmp_path: Path) -> None:
+    """Training that fails early has none."""
     for name in PANELS:
         table = tmp_path / "curves" / name
         table.parent.mkdir(parents=True, exist_ok=True)
-        rows = "".join(f"{50 * (i + 1)}\t{9 / (i + 1)}\n" for i in range(points))
-        table.write_text(f"step\t{table.stem}\n{rows}")
+        table.write_text(f"step\t{table.stem}\n")
     plot_curves({"": tmp_path / "curves"}).savefig(tmp_path / "a.png")
     assert Image.open(tmp_path / "a.png").size == (900, 600)
 
