@@ -4,9 +4,7 @@ Without NAME, list the presets.
 """
 
 import argparse
-import functools
 import io
-import operator
 import re
 import subprocess
 import sys
@@ -17,31 +15,24 @@ from typing import Any
 from ruamel.yaml import YAML, RoundTripRepresenter
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
-from convs2s.base.files import atomic_path
+from convs2s.base.files import write_lines
 from convs2s.config.faults import suggest
 from convs2s.config.load import flatten_values, parse_params, parse_yaml, read_text
 from convs2s.config.params import Params
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 PARAMS = Path("params.yaml")
-Overrides = Mapping[str, Any]
-"""Values by dotted name, such as train.dropout or download.train.sources.0.tsv."""
-
-
-class Representer(RoundTripRepresenter):
-    """Writes null as the presets do; ruamel's own, which DVC also uses, writes an empty value."""
-
-
-Representer.add_representer(
-    type(None), lambda self, _: self.represent_scalar("tag:yaml.org,2002:null", "null")
-)
 
 
 def round_trip() -> YAML:
     """Return a reader and writer of YAML that keeps comments, quotes and the form of lists."""
     yaml = YAML()
-    yaml.Representer, yaml.width, yaml.preserve_quotes = Representer, 4096, True
+    yaml.width, yaml.preserve_quotes = 4096, True
     yaml.indent(sequence=4, offset=2)
+    # Write null as the presets do. Not in ruamel's class, which writes nothing for it, and is also DVC's.
+    yaml.Representer = type("Representer", (RoundTripRepresenter,), {})
+    null = lambda self, _: self.represent_scalar("tag:yaml.org,2002:null", "null")  # noqa: E731
+    yaml.Representer.add_representer(type(None), null)
     return yaml
 
 
@@ -52,16 +43,9 @@ def dump(content: CommentedMap) -> str:
     return stream.getvalue()
 
 
-def list_presets() -> list[str]:
-    """Return the names of all presets."""
-    return sorted(path.stem for path in (EXPERIMENTS / "presets").glob("*.yaml"))
-
-
-def read_preset(name: str) -> str:
-    """Return the text of a preset's file; raise ValueError with a similar name if there is none."""
-    if name not in (names := list_presets()):
-        raise ValueError(f"experiments/presets has no preset {name!r}; {suggest(name, names)}")
-    return read_text(EXPERIMENTS / "presets" / f"{name}.yaml")
+def find_presets() -> dict[str, Path]:
+    """Return the files of all presets by name."""
+    return dict(sorted((path.stem, path) for path in (EXPERIMENTS / "presets").glob("*.yaml")))
 
 
 def preset_params(name: str) -> Params:
@@ -71,7 +55,9 @@ def preset_params(name: str) -> Params:
 
 def render(name: str) -> str:
     """Return the params.yaml of a preset: base.yaml with the values and comments of the preset's keys."""
-    origin, text = f"experiments/presets/{name}.yaml", read_preset(name)
+    if name not in (paths := find_presets()):
+        raise ValueError(f"experiments/presets has no preset {name!r}; {suggest(name, paths)}")
+    origin, text = f"experiments/presets/{name}.yaml", read_text(paths[name])
     parse_yaml(text, origin)
     content: Any = round_trip().load(EXPERIMENTS / "base.yaml")
     changes: Any = round_trip().load(text) or CommentedMap()  # none if it is all comments
@@ -88,37 +74,32 @@ def render(name: str) -> str:
     lines = [line for line in dump(content).split("\n") if line.strip()]
     body = "".join(f"\n{line}\n" if re.match(r"\w", line) else f"{line}\n" for line in lines)
     parse_params(body, f"{origin}, completed from experiments/base.yaml,")
-    header = text[: len(text) - len(re.sub(r"\A(#.*\n)*", "", text))]
+    header = re.match(r"(#.*\n)*", text)[0]  # type: ignore[index]
     return f"# Preset {name}. Edit it freely.\n#\n{header}{body}"
 
 
 def parse_override(text: str) -> tuple[str, Any]:
-    """Parse NAME=VALUE, the value as in params.yaml."""
+    """Parse NAME=VALUE, the value as in params.yaml; raise a ValueError if it is not that."""
     name, equals, value = text.partition("=")
     if not equals:
-        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, such as train.dropout=0.3, found {text!r}")
-    try:
-        return name, parse_yaml(value, text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{error}\n(a list is written without spaces: [1,2])") from error
+        raise ValueError(f"expected NAME=VALUE, such as train.dropout=0.3, found {text!r}")
+    return name, parse_yaml(value, f"{text} (a list is written without spaces: [1,2])")
 
 
-def apply_overrides(text: str, overrides: Overrides) -> tuple[str, Params]:
-    """Return the text of a params.yaml with overrides applied and comments kept, and its parsed values."""
+def apply_overrides(text: str, overrides: Mapping[str, Any]) -> tuple[str, Params]:
+    """Return a params.yaml with other values, given by dotted names, and its comments; and all its values."""
     content = round_trip().load(text)
     for name, value in overrides.items():
         *sections, key = [int(part) if part.isdigit() else part for part in name.split(".")]
         try:
-            place = functools.reduce(operator.getitem, sections, content)
-            comments = place.ca.items.get(key)
+            place = content.mlget(sections, list_ok=True) if sections else content
             place[key] = CommentedSeq(value) if isinstance(value, list) else value
         except (LookupError, TypeError, AttributeError) as error:
             hint = suggest(name, flatten_values(content))
             raise ValueError(f"params.yaml has no {name}; {hint}") from error
-        if isinstance(value, list):
-            place[key].fa.set_flow_style()  # [1, 2] on one line
-        if comments and comments[3] is not None:  # of a list over several lines
-            place.ca.items[key] = [*comments[:2], comments[2] or next(iter(comments[3]), None), None]
+        if isinstance(value, list):  # [1, 2] on one line, even if the former one had several
+            place[key].fa.set_flow_style()
+            place.ca.items.get(key, [None] * 4)[3] = None
     changed = dump(content) if overrides else text
     return changed, parse_params(changed, "params.yaml")
 
@@ -127,13 +108,13 @@ def is_unedited(path: Path) -> bool:
     """Return whether a params.yaml is that of a preset as it is, or that of the last git commit."""
     content = path.read_bytes()
     name = re.match(rb"# Preset ([\w-]+)\. ", content)
-    if name and name[1].decode() in list_presets() and content == render(name[1].decode()).encode():
+    if name and name[1].decode() in find_presets() and content == render(name[1].decode()).encode():
         return True
-    shown = subprocess.run(["git", "show", f"HEAD:./{path}"], capture_output=True, check=False)
-    return shown.returncode == 0 and shown.stdout == content
+    committed = ["git", "show", f"HEAD:./{path}"]
+    return subprocess.run(committed, capture_output=True, check=False).stdout == content
 
 
-def write_preset(name: str, overrides: Overrides, force: bool) -> None:
+def write_preset(name: str, overrides: Mapping[str, Any], force: bool) -> None:
     """Write params.yaml, unless edits would be lost without `force`."""
     text = apply_overrides(render(name), overrides)[0]
     if PARAMS.is_file() and not force and not is_unedited(PARAMS):
@@ -141,8 +122,7 @@ def write_preset(name: str, overrides: Overrides, force: bool) -> None:
             f"{PARAMS} has edits that are not in git, so it was not overwritten. Commit them, or add "
             "FORCE=1 (for python -m pipelines.preset: --force) to lose them."
         )
-    with atomic_path(PARAMS) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
+    write_lines(PARAMS, text.removesuffix("\n").split("\n"))
     print(f"Wrote {PARAMS} from preset {name}.")
 
 
@@ -151,15 +131,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser("python -m pipelines.preset", description=__doc__)
     parser.add_argument("name", metavar="NAME", nargs="?", help="such as multi30k-en-de")
     change = "value to use instead of the preset's, such as seeds=[1,2]"
-    parser.add_argument("overrides", metavar="KEY=VALUE", nargs="*", type=parse_override, help=change)
+    parser.add_argument("overrides", metavar="KEY=VALUE", nargs="*", help=change)
     parser.add_argument("--force", action="store_true", help="overwrite values that are not in git")
     options = parser.parse_intermixed_args(arguments)  # options may also come before KEY=VALUE
     try:
         if options.name:
-            write_preset(options.name, dict(options.overrides), options.force)
+            write_preset(options.name, dict(map(parse_override, options.overrides)), options.force)
         else:
-            for name in list_presets():
-                title = read_preset(name).partition("\n")[0].removeprefix("# ")
+            for name, path in find_presets().items():
+                title = read_text(path).partition("\n")[0].removeprefix("# ")
                 print(f"{name:20} {title}")
             print("\nmake preset NAME=... writes params.yaml from one of them.")
     except (ValueError, OSError) as error:

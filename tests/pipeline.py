@@ -6,8 +6,10 @@ import shlex
 import shutil
 import sys
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from unittest import mock
 
 import networkx as nx  # type: ignore[import-untyped]
@@ -15,7 +17,7 @@ from dvc.repo import Repo
 from ruamel.yaml import YAML
 
 from convs2s.config.params import Params
-from pipelines.preset import Overrides, apply_overrides, render
+from pipelines.preset import apply_overrides, render
 
 ROOT = Path(__file__).parent.parent
 WITH_ENSEMBLE = {"seeds": [1, 2], "evaluate.ensembles": ["all"]}
@@ -52,7 +54,7 @@ def run_all(params: Params, data: Path) -> None:
             run_here(command, folder)
 
 
-def bare_repository(folder: Path, overrides: Overrides) -> Path:
+def bare_repository(folder: Path, overrides: Mapping[str, Any]) -> Path:
     """Set up a folder where DVC can read this pipeline, with the default preset and some overrides."""
     shutil.copy(ROOT / "dvc.yaml", folder)
     text, _ = apply_overrides(render("tatoeba-en-de"), overrides)

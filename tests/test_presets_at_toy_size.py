@@ -14,7 +14,7 @@ from convs2s.base.files import read_folder
 from convs2s.config.download import Split
 from convs2s.config.params import Params
 from convs2s.config.section import NOTHING
-from pipelines.preset import list_presets
+from pipelines.preset import find_presets
 from pipelines.stages import augment, download, encode, filter, tokenize, truecase, vocabulary
 from tests.corpus import pairs
 from tests.preset_servers import PAIRS, make_all, redirect
@@ -22,7 +22,7 @@ from tests.presets import params_of
 from tests.test_end_to_end import SEEDS, run_all
 from tests.web import Site, serve
 
-NAMES = list_presets()
+NAMES = list(find_presets())
 TINY = {"embedding_size": 12, "output_embedding_size": 12, "max_positions": 512}
 ENTRIES = {"bpe": 120, "word": 100, "sentencepiece": 340}
 SELECTION = {"common": 10, "candidates": 5}

@@ -31,7 +31,7 @@ class RunParams(BaseModel):
     )
 
     def changes(self) -> dict[str, Any]:
-        """Return the overrides by dotted name; raise an ArgumentTypeError if one is not NAME=VALUE."""
+        """Return the overrides by dotted name; raise a ValueError if one is not NAME=VALUE."""
         return dict(map(parse_override, self.overrides))
 
     def render(self, root: Path, more: Mapping[str, Any] | None = None) -> tuple[str, Params]:

@@ -205,7 +205,7 @@ def execute(options: argparse.Namespace) -> int:
 if __name__ == "__main__":
     try:
         sys.exit(execute(parser().parse_args()))
-    except (RuntimeError, ValueError, OSError, httpx.HTTPError, argparse.ArgumentTypeError) as error:
+    except (RuntimeError, ValueError, OSError, httpx.HTTPError) as error:
         target = {"sweep": "sweep", "stop": "flow-stop"}.get(sys.argv[1], "flow")
         print(f"make {target}: {error}", file=sys.stderr)
         sys.exit(2)
