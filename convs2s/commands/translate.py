@@ -108,8 +108,7 @@ def run(options: argparse.Namespace) -> None:
         raise ValueError("Standard input cannot be both texts of --score or --prefix. Name a file for one.")
     if not options.sample and (options.temperature, options.top_k, options.seed) != (1.0, None, 1):
         raise ValueError("--temperature, --top-k and --seed are for sampling. Add --sample, or omit them.")
-    sampling = read_sampling(options) if options.sample else None
-    translator = load_translator(options)
+    translator, sampling = load_translator(options)
     if (precision := translator.words.precision).is_slow:
         print(f"convs2s: {precision}", file=sys.stderr)
     if options.input in STANDARD and is_terminal(sys.stdin) and translator.facts is not None:
@@ -148,23 +147,16 @@ def run(options: argparse.Namespace) -> None:
                     )
                     lines = list(format_lines(n_best_lists, number, options))
                     if links:
-                        links.writelines(format_links(translator.align(best)) for best, *_ in n_best_lists)
+                        for best, *_ in n_best_lists:
+                            pairs = [f"{source}-{target}" for source, target in translator.align(best)]
+                            links.write(" ".join(pairs).encode() + b"\n")  # the format of Pharaoh
                 out.writelines(line.encode() + b"\n" for line in lines)
                 out.flush()
                 number += len(texts)
 
 
-def read_sampling(options: argparse.Namespace) -> "Sampling":
-    """Return how to draw translations."""
-    from convs2s.config.faults import validate  # noqa: PLC0415  # as in load_translator
-    from convs2s.decode.sampling import Sampling  # noqa: PLC0415
-
-    values = {name: getattr(options, name) for name in ("temperature", "top_k", "seed")}
-    return validate(Sampling, values, "sampling is invalid")
-
-
-def load_translator(options: argparse.Namespace) -> "Translator":
-    """Load the model with the requested settings."""
+def load_translator(options: argparse.Namespace) -> "tuple[Translator, Sampling | None]":
+    """Load the model with the requested settings; return it, and how to sample, None to search."""
     changes = {name: value for name in SEARCH if (value := getattr(options, name)) is not None}
     if options.sample:
         changes["n_best"] = changes["beam_size"] = options.n_best or 1
@@ -174,12 +166,16 @@ def load_translator(options: argparse.Namespace) -> "Translator":
         # These imports take seconds; --help must not.
         import torch  # noqa: PLC0415
 
+        from convs2s.config.faults import validate  # noqa: PLC0415
+        from convs2s.decode.sampling import Sampling  # noqa: PLC0415
         from convs2s.package.translator import load  # noqa: PLC0415
 
+        drawn = {name: getattr(options, name) for name in ("temperature", "top_k", "seed")}
+        sampling = validate(Sampling, drawn, "sampling is invalid") if options.sample else None
         if options.threads is not None:
             torch.set_num_threads(options.threads)
         settings = {name: getattr(options, name) for name in ("replace", "candidates", "processes")}
-        return load(options.model, options.device, **settings, **changes)
+        return load(options.model, options.device, **settings, **changes), sampling
 
 
 def format_lines(
@@ -194,8 +190,3 @@ def format_lines(
                 yield f"{translation.score:.4f}\t{translation.text}"
             else:
                 yield translation.text
-
-
-def format_links(pairs: list[tuple[int, int]]) -> bytes:
-    """Return the links of a translation as a line, in the format of Pharaoh."""
-    return " ".join(f"{source}-{target}" for source, target in pairs).encode() + b"\n"

@@ -1,6 +1,5 @@
 """Lines in, from files in large chunks, from pipes and terminals as they arrive; the output and its bar."""
 
-import contextlib
 import io
 import itertools
 import os
@@ -8,7 +7,7 @@ import select
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout, suppress
 from pathlib import Path
 from typing import IO
 
@@ -56,12 +55,12 @@ def lines_as_they_arrive(pipe: int, most: int) -> Iterator[list[bytes]]:
 def read_typed_lines() -> Iterator[str]:
     """Yield typed lines, with a hint and a prompt, and line editing if the output is a terminal, too."""
     print("Type a sentence and press Enter. Ctrl-D ends.", file=sys.stderr)
-    with contextlib.suppress(ImportError):
+    with suppress(ImportError):
         import readline  # noqa: F401, PLC0415  # makes input() edit lines
-    with contextlib.suppress(EOFError):
+    with suppress(EOFError):
         while True:
             # The prompt must not become part of the output.
-            with contextlib.redirect_stdout(sys.stdout if is_terminal(sys.stdout) else sys.stderr):
+            with redirect_stdout(sys.stdout if is_terminal(sys.stdout) else sys.stderr):
                 line = input("> ")
             yield line
     print(file=sys.stderr)  # for the shell's prompt
