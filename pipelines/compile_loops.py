@@ -1,6 +1,7 @@
-"""Compile the library's loops on all cores: `python -m pipelines.compile_loops`, a part of `make install`.
+"""Compile the library's loops side by side: `python -m pipelines.compile_loops`, a part of `make install`.
 
-Numba keeps on disk what it compiles. Without this, it compiles each loop at its first use, on one core.
+Numba keeps on disk what it compiles. Without this, it compiles each loop at its first use, on one core. No
+two processes here use the same loop: numba may mix up what they write for different types.
 """
 
 import contextlib
@@ -9,6 +10,7 @@ import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import get_args
 
 import torch
 
@@ -33,20 +35,22 @@ def build_model() -> Seq2Seq:
     return Seq2Seq(PARAMS.model, 5, 5, PAD, dropout=0.1, layers=FAST_LAYERS)
 
 
-def train(precision: Precision) -> None:
+def train() -> None:
     """Compute a gradient."""
     losses = SummedLoss(build_model(), 0.1, fast_softmax_loss)
-    with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
-        loss, _ = losses(BATCH, BATCH, BATCH.flatten().nonzero()[:, 0], None)
-    loss.backward()
+    for is_half in (False, True):
+        with torch.autocast("cpu", torch.bfloat16, enabled=is_half):
+            loss, _ = losses(BATCH, BATCH, BATCH.flatten().nonzero()[:, 0], None)
+        loss.backward()
 
 
 @torch.inference_mode()
-def translate(precision: Precision) -> None:
+def translate() -> None:
     """Translate two sentences."""
     fold_weight_norm(model := build_model().eval())
-    engine = choose_model(model, precision, torch.device("cpu"))
-    BeamSearch(PARAMS.translate, keep_attention=False).search(engine, BATCH, [5, 5])
+    for precision in get_args(Precision):
+        engine = choose_model(model, precision, torch.device("cpu"))
+        BeamSearch(PARAMS.translate, keep_attention=False).search(engine, BATCH, [5, 5])
 
 
 def align_words() -> None:
@@ -59,12 +63,9 @@ def align_words() -> None:
 
 
 def main() -> None:
-    """Use each loop with each type of its arguments, side by side in several processes."""
+    """Use each loop with each type of its arguments."""
     with ProcessPoolExecutor(mp_context=multiprocessing.get_context("fork")) as pool:
-        started = [pool.submit(train, precision) for precision in ("bfloat16", "float32")]
-        started += [pool.submit(translate, precision) for precision in ("float32", "bfloat16", "int8")]
-        started += [pool.submit(align_words)]
-        for work in started:
+        for work in [pool.submit(use) for use in (train, translate, align_words)]:
             work.result()
 
 
