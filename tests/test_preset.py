@@ -1,5 +1,6 @@
 """Presets: rendered to a whole params.yaml, with other values, and never over somebody's edits."""
 
+import io
 import re
 import shutil
 import subprocess
@@ -94,6 +95,8 @@ def test_only_the_lines_of_overrides_change() -> None:
     assert (list(params.seeds), values[1][1], len(values)) == ([4, 5], "source: x", 2)
     over_lines = before.replace("[1, 2, 3] #", "#").replace("\n\ndownload", "\n\n- 1\n- 2\ndownload", 1)
     assert list(apply_overrides(over_lines, {"seeds": [4, 5]})[1].seeds) == [4, 5]
+    YAML().dump({"a": None}, stream := io.StringIO())
+    assert stream.getvalue() == "a:\n"  # as ever in dvc.lock: DVC uses the same classes
 
 
 @pytest.mark.parametrize(

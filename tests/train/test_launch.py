@@ -23,6 +23,8 @@ assert {"MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_USE_AGENT_STORE"} <= os.envi
 place = folder / f"{os.environ['RANK']}.{os.environ['TORCHELASTIC_RESTART_COUNT']}"
 place.write_text(" ".join(os.environ[name] for name in names))
 if fault == "fail" and os.environ["RANK"] == "1":
+    while len([*folder.glob(f"*{place.suffix}")]) < 3:  # torchrun ends the others at once
+        time.sleep(0.02)
     sys.exit(3)
 if fault == "wait":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(place.write_text("saved") and 143))
