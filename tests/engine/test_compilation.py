@@ -70,8 +70,8 @@ def test_installation_compiles_every_loop(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "pipelines.compile_loops"], cwd=tmp_path, check=True)
     compiled = {path.name.partition("-")[0] for path in tmp_path.rglob("*.nbc")}
     for name in MODULES:
-        loops = [loop.py_func.__name__ for loop in loops_of(importlib.import_module(name))]
-        assert {f"{name.rpartition('.')[2]}.{loop}" for loop in loops} <= compiled
+        functions = loops_of(importlib.import_module(name))
+        assert {f"{name.rpartition('.')[2]}.{f.py_func.__name__}" for f in functions} <= compiled
 
 
 @pytest.mark.parametrize("name", MODULES)

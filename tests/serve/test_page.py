@@ -73,7 +73,7 @@ def test_a_phone_shows_all_of_it(page: Page) -> None:
     """Nothing is wider than 360 pixels."""
     page.send("Emulation.setDeviceMetricsOverride", width=360, height=800, deviceScaleFactor=1, mobile=True)
     page.evaluate(
-        "document.getElementById('text').value = 'ein Haus\\n' + 'noch eins und '.repeat(4); translate()"
+        "byId('text').value = 'noch eins und '.repeat(9) + '\\n' + 'noch eins und '.repeat(4); translate()"
     )
     page.wait_for("document.querySelectorAll('#target button').length > 2")
     assert page.evaluate("document.documentElement.scrollWidth") == 360

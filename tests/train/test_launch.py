@@ -23,7 +23,7 @@ assert {"MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_USE_AGENT_STORE"} <= os.envi
 place = folder / f"{os.environ['RANK']}.{os.environ['TORCHELASTIC_RESTART_COUNT']}"
 place.write_text(" ".join(os.environ[name] for name in names))
 if fault == "fail" and os.environ["RANK"] == "1":
-    while len([*folder.glob(f"*{place.suffix}")]) < 3:  # torchrun ends the others at once
+    while len([*folder.glob(f"*{place.suffix}")]) < 3:  # torchrun would end the others before they write
         time.sleep(0.02)
     sys.exit(3)
 if fault == "wait":

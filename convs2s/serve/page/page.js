@@ -84,7 +84,7 @@ async function showLine() {
   try {
     const attention = await ask("attention", line.source);
     if (line === lines[byId("line").value]) showAttention(attention);
-  } catch (error) { // an ensemble has none
+  } catch (error) { // an ensemble has none, nor has a line that is too long for the model
     if (error.name !== "AbortError") byId("attention").hidden = true;
   }
 }
