@@ -18,8 +18,6 @@ from backports import zstd
 
 from convs2s.base.files import read_lines
 from convs2s.commands.translate_files import open_input, open_output
-from convs2s.text.sources.memory import read_memory
-from convs2s.text.sources.pair_files import file_part
 from tests.package.small_package import write_small_package
 
 ROOT = Path(__file__).parent.parent
@@ -123,106 +121,6 @@ def test_what_is_not_read_is_named(start: bytes, advice: str, tmp_path: Path) ->
     with pytest.raises(ValueError, match=r"x, line .* is not UTF-8") as raised:
         list(read_lines(tmp_path / "x"))
     assert advice in str(raised.value)
-
-
-ROWS = [[f"the {word} sleeps", f"{word} schläft"] for word in "abcdefghijkl"]
-
-
-def table(rows: list[list[str]], folder: Path) -> list[tuple[str, str]]:
-    (folder / "x.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
-    return list(file_part([folder / "x.tsv"], (0, 1), ("en", "de")).pairs)
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([[f'"{cell}"' for cell in row] for row in ROWS], "line 1 and the following have quotes around each"),
-        ([["en", "de"], *ROWS], "line 1 looks like a header: taken as a pair"),
-        ([["source_text", "Target text"], *ROWS], "line 1 looks like a header"),
-        ([*ROWS, ["a", "b", "c"]], "line 13 has more or fewer columns than line 1"),
-        ([*ROWS, [r"one\ntwo", "eins"]], r"line 13 has escapes such as \n or \t: kept as text"),
-        (ROWS, ""),
-        ([["Hi", "Hey"], ["go", "geh"], *ROWS], ""),
-        ([['"Yes," he said.', "a"], *ROWS], ""),
-    ],
-)
-def test_a_table_that_is_not_quite_one_is_warned_of(
-    rows: list[list[str]], message: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """With file, line and what was done."""
-    assert len(table(rows, tmp_path)) == len(rows)
-    assert message in caplog.text and ("x.tsv" in caplog.text) == bool(message)
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([[row[0], ""] for row in ROWS], "column 1 is empty in the first 12 rows"),
-        ([["0.75", row[0]] for row in ROWS], "column 0 has only numbers"),
-        ([[row[0], row[0]] for row in ROWS], "both columns are the same"),
-    ],
-)
-def test_a_table_that_cannot_be_meant_is_refused(rows: list[list[str]], message: str, tmp_path: Path) -> None:
-    """The columns are wrong, or the file."""
-    with pytest.raises(ValueError, match=message):
-        table(rows, tmp_path)
-
-
-DTD = '<!DOCTYPE tmx SYSTEM "tmx14.dtd" [<!ENTITY a "boom">]>'
-TMX = DTD + '\n<tmx version="1.4"><header/><body>{}</body></tmx>'
-TAGGED = 'A <bpt i="1">{\\b </bpt>big<ept i="1">}</ept> <hi>dog</hi> &amp;\n cat &a;'
-TUV = '<tuv xml:lang="{}"><seg>{}</seg></tuv>'
-
-
-def tu(*variants: tuple[str, str]) -> str:
-    return f"<tu>{''.join(TUV.format(*variant) for variant in variants)}</tu>"
-
-
-XLIFF = (
-    '<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file source-language="{}" '
-    'target-language="{}"><body><trans-unit id="1"><source>Hello</source><target>Hallo</target><alt-trans>'
-    "<target>no</target></alt-trans></trans-unit><trans-unit id='2'><source>Bye</source></trans-unit></body>"
-    "</file></xliff>"
-)
-
-
-@pytest.mark.parametrize(
-    ("text", "pairs"),
-    [
-        (TMX.format(tu(("en-US", "Hello"), ("de_DE", "Hallo"))), [("Hello", "Hallo")]),
-        (TMX.format(tu(("de", "Hallo"), ("fr", "Salut"), ("EN", "Hello"))), [("Hello", "Hallo")]),
-        (TMX.format(tu(("en", TAGGED), ("de", "x"))), [("A big dog & cat", "x")]),
-        (TMX.format(tu(("en", "a")) + tu(("en", "b"), ("de", "c"))), [("b", "c")]),
-        (XLIFF.format("en-GB", "de"), [("Hello", "Hallo")]),
-        (XLIFF.format("de", "en"), [("Hallo", "Hello")]),
-        (
-            '<xliff xmlns="urn:oasis:names:tc:xliff:document:2.0" srcLang="en" trgLang="de"><file><unit>'
-            "<segment><source>A <pc>b</pc><ph/></source><target>C</target></segment></unit></file></xliff>",
-            [("A b", "C")],
-        ),
-    ],
-)  # fmt: skip
-def test_a_translation_memory_is_read(text: str, pairs: list[tuple[str, str]], tmp_path: Path) -> None:
-    """By language codes, without inline tags, in either direction; also in UTF-16 and compressed."""
-    for encoding in ("utf-8", "utf-16"):
-        (tmp_path / "x.tmx").write_bytes(gzip.compress(text.encode(encoding)))
-        assert list(read_memory(tmp_path / "x.tmx", ("en", "de"))) == pairs
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (TMX.format(tu(("en", "Hello"), ("fr", "Salut"))), "expected segments in en and de, found en, fr"),
-        (TMX.format(""), "found no segments"),
-        (TMX.format("<tu>"), "is not well-formed XML: .*line 2"),
-        ("Hello\tHallo\n", "is not well-formed XML"),
-    ],
-)
-def test_another_memory_is_refused(text: str, message: str, tmp_path: Path) -> None:
-    """With what was found in it."""
-    (tmp_path / "x.tmx").write_text(text)
-    with pytest.raises(ValueError, match=message):
-        list(read_memory(tmp_path / "x.tmx", ("en", "de")))
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ import bz2
 import codecs
 import contextlib
 import gzip
+import io
 import itertools
 import json
 import lzma
@@ -15,9 +16,9 @@ import re
 import shutil
 import stat
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any, Self, cast
 
 from backports import zstd
 
@@ -25,11 +26,13 @@ from convs2s.base.messages import inflect
 
 # By the bytes that a file begins with, as names may say otherwise.
 DECOMPRESSORS: dict[bytes, Any] = {
-    b"\x1f\x8b": gzip.open,
-    b"BZh": bz2.open,
-    b"\xfd7zXZ\0": lzma.open,
-    b"\x28\xb5\x2f\xfd": zstd.open,
+    b"BZh": bz2.BZ2Decompressor,
+    b"\xfd7zXZ\0": lzma.LZMADecompressor,
+    b"\x28\xb5\x2f\xfd": zstd.ZstdDecompressor,
+    b"\x50\x2a\x4d\x18": zstd.ZstdDecompressor,  # pzstd's first frame, which has no data
 }
+GZIP = b"\x1f\x8b"
+BLOCK = 1 << 17  # bytes read or decompressed at once
 SIDES = ("source", "target")
 CONVERSIONS = {
     codecs.BOM_UTF32_LE: "iconv -f utf-32 -t utf-8",
@@ -48,6 +51,7 @@ CONVERSIONS = {
     b"%PDF": "pdftotext (it is a PDF)",
 }
 """Commands that make text in UTF-8 of a file, by the bytes that it begins with."""
+WITHOUT_BYTES = "iconv -c -f utf-8 -t utf-8, which removes them"
 BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zstd.ZstdError)
 
 
@@ -63,13 +67,55 @@ def open_text(path: Path) -> IO[bytes]:
             f"{path} {fault}. Expected a text file, plain or .gz/.bz2/.xz/.zst: check the name, in "
             "params.yaml or in the command, or run the stage that makes it."
         )
-    opener: Any = open
     if path.is_file():
         with path.open("rb") as stream:
             start = stream.read(8)
-        opener = next((DECOMPRESSORS[magic] for magic in DECOMPRESSORS if start.startswith(magic)), open)
-    opened: IO[bytes] = opener(path, "rb")
-    return opened
+        for magic, decompressor in DECOMPRESSORS.items():
+            if start.startswith(magic):
+                return io.BufferedReader(Unpacked(path, decompressor), BLOCK)
+        if start.startswith(GZIP):
+            return cast(IO[bytes], gzip.open(path, "rb"))
+    return path.open("rb")
+
+
+class Unpacked(io.RawIOBase):
+    """The bytes of a compressed file, which may consist of several members, as parallel compressors write it.
+
+    Python's own readers of bz2, xz and zst take damage at the start of a member for the end of the file, so
+    that the text after it would be missing without an error.
+    """
+
+    def __init__(self, path: Path, decompressor: Callable[[], Any]) -> None:
+        self._file = path.open("rb")
+        self._new_decompressor = decompressor
+        self._member = decompressor()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = b""
+        while not data:
+            block = b""
+            if self._member.eof:
+                block = self._member.unused_data.lstrip(b"\0")  # what pads a file is no member
+                while not block:
+                    following = self._file.read(BLOCK)
+                    if not following:
+                        return 0
+                    block = following.lstrip(b"\0")
+                self._member = self._new_decompressor()
+            elif self._member.needs_input:
+                block = self._file.read(BLOCK)
+                if not block:
+                    raise EOFError("the compressed data ends early")
+            data = self._member.decompress(block, len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 def decode_lines(raw_lines: Iterable[bytes], name: object, first: int = 1) -> Iterator[str]:
@@ -87,17 +133,22 @@ def decode_lines(raw_lines: Iterable[bytes], name: object, first: int = 1) -> It
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
         # Latin-1 is the most likely of those that cannot be recognized.
-        latin = "iconv -f latin1 -t utf-8"
+        latin = f"iconv -f latin1 -t utf-8, or, if few bytes are damaged: {WITHOUT_BYTES}"
         command = next((command for sign, command in CONVERSIONS.items() if start.startswith(sign)), latin)
         raise ValueError(
             f"{name}, line {number}: byte {error.start} is {byte:#04x}, which is not UTF-8. Convert it "
             f"first, for example: {command}."
         ) from error
     except BROKEN as error:
-        raise ValueError(
-            f"{name} cannot be read past line {number}: {error}. Expected an undamaged file: is the download "
-            "incomplete? Fetch it again."
-        ) from error
+        raise damaged(name, f"line {number}", error) from error
+
+
+def damaged(name: object, place: str, error: Exception) -> ValueError:
+    """Return the error for a file that cannot be read beyond a place, for one of the reasons in BROKEN."""
+    return ValueError(
+        f"{name} cannot be read past {place}: {error}. Expected an undamaged file: is the download "
+        "incomplete? Fetch it again."
+    )
 
 
 def read_lines(path: Path) -> Iterator[str]:

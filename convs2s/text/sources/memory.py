@@ -1,62 +1,203 @@
-"""Translation memories: TMX, and XLIFF 1.2 and 2."""
+"""Translation memories: TMX, and XLIFF 1.2 and 2.
+
+lxml resolves the entities that a file defines, within libxml2's limit on how far they may make it grow, and
+fetches nothing.
+"""
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from lxml import etree  # type: ignore[import-untyped]
 
-from convs2s.base.files import open_text
+from convs2s.base.files import BROKEN, WITHOUT_BYTES, damaged, open_text
+from convs2s.base.messages import inflect
+from convs2s.text.sources.notes import Notes
 
 XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
-UNITS = "{*}tu", "{*}trans-unit", "{*}segment"
-# Inline elements whose content is formatting of the original document; that of others, such as <g>, is text.
-CODES = [f"{{*}}{name}" for name in ("bpt", "ept", "ph", "it", "ut", "x", "bx", "ex", "sc", "ec", "cp")]
+IGNORABLE = "{*}ignorable"
+UNITS = "{*}tu", "{*}trans-unit", "{*}segment", IGNORABLE
+PLACEHOLDERS = {"ph", "x", "ut", "cp"}
+"""Inline elements that stand for something between words, such as a line break, a variable or an image."""
+CODES = PLACEHOLDERS | {"bpt", "ept", "it", "bx", "ex", "sc", "ec", "sm", "em"}
+"""Inline elements whose content is formatting of the original document; that of others, as <g>, is text."""
+UNTRANSLATED = {"new", "needs-translation", "needs-l10n", "initial"}
+"""States of XLIFF 1.2 and 2 by which the target, if any, is not a translation of the source's text."""
+ENTITY = "XML itself has only &amp; &lt; &gt; &quot; &apos;: replace others, for example: sed 's/&nbsp;/ /g'."
+AMPERSAND = "Replace & by &amp;, for example: perl -pe 's/&(?!#?\\w+;)/&amp;/g'."
+ADVICE = {
+    "ERR_UNDECLARED_ENTITY": ENTITY,
+    "WAR_UNDECLARED_ENTITY": ENTITY,
+    "ERR_NAME_REQUIRED": AMPERSAND,
+    "ERR_ENTITYREF_SEMICOL_MISSING": AMPERSAND,
+    "ERR_INVALID_ENCODING": f"Declare its encoding in line 1 or, if few bytes are damaged: {WITHOUT_BYTES}.",
+}
+"""What to do, by the name of libxml2's error."""
 
 
 def read_memory(path: Path, languages: tuple[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the segments of a memory that are in both languages, without inline tags.
+    """Yield the segments of a memory that are in both languages, without inline codes.
 
-    Entities that a file defines are not resolved, so none can make it grow, and nothing is fetched.
+    What is left out is counted, and reported in one warning at the end.
 
     Args:
         languages: codes of source and target; en also finds en-US.
     """
-    seen, pairs = set[str](), 0
+    notes, languages_found, pairs = Notes(path), set[str](), 0
+    varieties, first_lines = Counter[str](), dict[str, int]()
     with open_text(path) as stream:
-        events = etree.iterparse(stream, tag=UNITS, resolve_entities=False, no_network=True)
+        # It recovers only so that one forbidden character does not end the file: see require_readable.
+        units = etree.iterparse(stream, tag=UNITS, resolve_entities="internal", no_network=True, recover=True)
         try:
-            for _, unit in events:
-                texts = dict(reversed(list(list_texts(unit))))  # the first of a language counts
-                seen |= texts.keys()
-                if all(language in texts for language in languages):
+            for _, unit in units:
+                sides = list(list_sides(unit))
+                languages_found |= {base_language(code) for code, _ in sides}
+                pair = translated_pair(unit, sides, languages, notes)
+                if pair:
                     pairs += 1
-                    yield texts[languages[0]], texts[languages[1]]
-                unit.clear()
-                while unit.getprevious() is not None:
-                    del unit.getparent()[0]
+                    for code, _ in pair:
+                        varieties[code] += 1
+                        first_lines.setdefault(code, unit.sourceline)
+                    yield pair[0][1], pair[1][1]
+                forget(unit)
         except etree.XMLSyntaxError as error:
-            raise ValueError(
-                f"{path} is not well-formed XML: {error}. Expected .tmx or .xliff: is it complete?"
-            ) from error
+            require_readable(path, units.error_log, notes)
+            raise ValueError(f"{path} is not well-formed XML: {error}. Expected .tmx or .xliff.") from error
+        except BROKEN as error:
+            raise damaged(path, f"{inflect(pairs, 'pair')}", error) from error
+    require_readable(path, units.error_log, notes)
+    bases = Counter(map(base_language, varieties))
+    for code, count in varieties.items():
+        if bases[base_language(code)] > 1:
+            notes.add(f"segments used in {code}, one of several varieties", first_lines[code], count)
+    notes.warn()
     if not pairs:
-        languages_found = ", ".join(sorted(seen)) or "no segments"
+        names = ", ".join(sorted(languages_found)) or "no segments"
         raise ValueError(
-            f"{path}: expected segments in {' and '.join(languages)}, found {languages_found}. Is "
-            "it a translation memory, .tmx or .xliff, with the `languages` of params.yaml?"
+            f"{path}: expected segments in {' and '.join(languages)}, found {names}. Is it a "
+            "translation memory, .tmx or .xliff, with the `languages` of params.yaml?"
         )
 
 
-def list_texts(unit: Any) -> Iterator[tuple[str, str]]:
-    """Yield the language, without region or script, and the text of each side of a unit, on one line."""
-    variants = unit.iterchildren("{*}tuv")
-    sides = [(node.get(XML_LANGUAGE) or node.get("lang"), node.find("{*}seg")) for node in variants]
+def translated_pair(
+    unit: Any, sides: list[tuple[str, Any]], languages: tuple[str, str], notes: Notes
+) -> list[tuple[str, str]] | None:
+    """Return the code of language and the text of source and target; None, and a note, without either."""
+    line = unit.sourceline
+    if is_ignorable(unit):
+        if any(plain_text(node, notes, line) for _, node in sides):
+            notes.add("left out text between segments (<ignorable>)", line)
+        return None
+    if reason := why_untranslated(unit):
+        notes.add(f"left out segments that are not translated ({reason})", line)
+        return None
+    found = []
+    for language in languages:
+        of_language = [side for side in sides if base_language(side[0]) == language]
+        if not of_language:
+            notes.add(f"left out segments that are not in {' and '.join(languages)}", line)
+            return None
+        if len(of_language) > 1:
+            notes.add(f"segments with several texts in {language}, of which the first is used", line)
+        code, node = of_language[0]
+        found.append((code.lower().replace("_", "-"), plain_text(node, notes, line)))
+    if not all(text for _, text in found):
+        notes.add("left out segments with an empty side", line)
+        return None
+    return found
+
+
+def list_sides(unit: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the code of language, with region and script, and the element with the text of each side."""
+    for variant in unit.iterchildren("{*}tuv"):
+        language = variant.get(XML_LANGUAGE) or variant.get("lang")
+        for segment in variant.iterchildren("{*}seg"):
+            if language:
+                yield language, segment
     for side, old, new in ("source", "source-language", "srcLang"), ("target", "target-language", "trgLang"):
-        nearest = unit.xpath(f"string((ancestor::*/@{old} | ancestor::*/@{new})[last()])")
-        sides.append((nearest, unit.find(f"{{*}}{side}")))
-    for language, segment in sides:
-        if language and segment is not None:
-            etree.strip_elements(segment, *CODES, etree.Comment, etree.PI, etree.Entity, with_tail=False)
-            text = etree.tostring(segment, method="text", encoding="unicode", with_tail=False)
-            yield re.split("[-_]", language.lower())[0], re.sub(r"\s*[\r\n]+\s*", " ", text).strip()
+        for node in unit.iterchildren(f"{{*}}{side}"):
+            nearest = unit.xpath(f"string((ancestor::*/@{old} | ancestor::*/@{new})[last()])")
+            language = node.get(XML_LANGUAGE) or nearest
+            if language:
+                yield language, node
+
+
+def is_ignorable(unit: Any) -> bool:
+    """Return whether an element is what XLIFF 2 calls ignorable, such as spaces between two segments."""
+    return bool(etree.QName(unit).localname == "ignorable")
+
+
+def why_untranslated(unit: Any) -> str | None:
+    """Return the attribute by which a unit of XLIFF has no translation, whatever its target; None if none."""
+    target = next(unit.iterchildren("{*}target"), None)
+    if target is None:
+        return None
+    state = target.get("state") or unit.get("state")
+    if state in UNTRANSLATED:
+        return f"state={state}"
+    is_kept = unit.xpath("string((ancestor-or-self::*/@translate)[last()])") == "no"
+    return "translate=no" if is_kept else None
+
+
+def base_language(code: str) -> str:
+    """Return a code of language without region or script."""
+    return re.split("[-_]", code.lower(), maxsplit=1)[0]
+
+
+def plain_text(node: Any, notes: Notes, line: int) -> str:
+    """Return the text of an element on one line, with what its inline codes stand for, or without them."""
+    parts, last, is_gap = [], "", False
+    for piece in list_pieces(node, notes, line):
+        if piece is None:
+            is_gap = True
+        elif piece:
+            # Without its line break or image, "one<ph/>two" would be one word.
+            parts.append(" " + piece if is_gap and last.isalnum() and piece[0].isalnum() else piece)
+            last, is_gap = piece[-1], False
+    lines = (part.strip() for part in re.split(r"[\r\n]", "".join(parts)))
+    return " ".join(filter(None, lines))
+
+
+def list_pieces(node: Any, notes: Notes, line: int) -> Iterator[str | None]:
+    """Yield the texts in an element, and None for each placeholder without a text."""
+    yield node.text or ""
+    for child in node:
+        if isinstance(child.tag, str):  # neither a comment nor a processing instruction
+            name = etree.QName(child).localname
+            equivalent = child.get("equiv-text") or child.get("equiv") or ""
+            if name not in CODES:
+                yield from list_pieces(child, notes, line)
+            elif equivalent and not equivalent.lstrip().startswith("<"):
+                yield equivalent  # which the standard calls the text to put in place of the code
+            elif name in PLACEHOLDERS:
+                yield None
+            if name in CODES and any("".join(sub.itertext()).strip() for sub in child.iter("{*}sub")):
+                notes.add("left out texts within inline codes (<sub>)", line)
+        yield child.tail or ""
+
+
+def forget(unit: Any) -> None:
+    """Free the memory of a unit that has been read, and of what comes before it."""
+    unit.clear()
+    for node in (unit, *unit.iterancestors()):
+        while node.getparent() is not None and node.getprevious() is not None:
+            del node.getparent()[0]
+
+
+def require_readable(path: Path, log: Iterable[Any], notes: Notes) -> None:
+    """Raise ValueError for the first fault of an XML file by which text may be lost.
+
+    Only a forbidden character is not one: it is removed, and its place noted.
+    """
+    places = set()
+    for entry in log:
+        if entry.type_name == "ERR_INVALID_CHAR":
+            places.add((entry.line, entry.column))
+        elif entry.level_name in ("ERROR", "FATAL"):
+            advice = ADVICE.get(entry.type_name, "Expected .tmx or .xliff: is it complete?")
+            message = entry.message.strip()
+            raise ValueError(f"{path} is not well-formed XML: line {entry.line:,}: {message}. {advice}")
+    for line, _ in sorted(places):
+        notes.add("removed characters that XML forbids", line)
