@@ -157,9 +157,15 @@ def read_lines(path: Path) -> Iterator[str]:
         yield from decode_lines(stream, path)
 
 
-def read_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
-    """Yield line i of the source with line i of the target; a ValueError if their numbers of lines differ."""
-    for pair in itertools.zip_longest(read_lines(source), read_lines(target)):
+def read_pairs(
+    source: Path, target: Path, read: Callable[[Path], Iterator[str]] = read_lines
+) -> Iterator[tuple[str, str]]:
+    """Yield line i of the source with line i of the target; a ValueError if their numbers of lines differ.
+
+    Args:
+        read: yields the lines of a file.
+    """
+    for pair in itertools.zip_longest(read(source), read(target)):
         if None in pair:
             source_lines, target_lines = (sum(1 for _ in read_lines(path)) for path in (source, target))
             raise ValueError(

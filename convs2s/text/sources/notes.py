@@ -1,11 +1,17 @@
 """What a reader of sentence pairs leaves out or finds odd: counted by kind, in one warning per file."""
 
 import logging
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
+from convs2s.base.files import read_lines
 from convs2s.base.messages import visible
 
 logger = logging.getLogger(__name__)
+
+LINE_END = re.compile(r"[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f]")
 
 
 class Notes:
@@ -29,3 +35,14 @@ class Notes:
         )
         if self._counts:
             logger.warning("%s: %s", self._path, visible("; ".join(kinds)))
+
+
+def noted_lines(path: Path, notes: Notes) -> Iterator[str]:
+    """Yield the lines of a text file as `read_lines`, and note characters that are seldom meant, but kept."""
+    for number, line in enumerate(read_lines(path), start=1):
+        if not line.replace("\t", " ").isprintable():  # as most lines are
+            if line_ends := LINE_END.findall(line):
+                notes.add(r"line ends other than \n, which end no sentence", number, len(line_ends))
+            if controls := CONTROL.findall(line):
+                notes.add("control characters", number, len(controls))
+        yield line

@@ -1,29 +1,30 @@
 """Sentence pairs from files: one file per language, or two columns of one TSV; plain or compressed."""
 
-import itertools
-import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pooch
 
-from convs2s.base.files import open_text, read_lines, read_pairs
+from convs2s.base.files import open_text, read_pairs
 from convs2s.base.messages import inflect
 from convs2s.config.download import PairFiles
 from convs2s.text.sources.memory import read_memory
+from convs2s.text.sources.notes import Notes, noted_lines
 from convs2s.text.sources.tagged_text import read_segment_pairs, read_tagged_pairs
 
 SEGMENTED_FILE = re.compile(r".*\.(sgml?|xml)(\.(gz|bz2|xz|zst))?", re.IGNORECASE)
-GLANCE, FEW = 1000, 10  # rows of a TSV that are looked at, and that tell nothing about the others
+FEW = 10  # rows of a TSV that tell nothing about the others
+RARE = 1000  # one row in so many that could be a header does not make the first row an ordinary one
 NUMBER = re.compile(r"[-+]?[\d.,]+(?:[eE][-+]?\d+)?").fullmatch
 QUOTED = re.compile(r"\".*\"|'.*'").fullmatch
+DOUBLED = re.compile(r'"[^"]*""(?:[^"]|"")*"').fullmatch
+QUOTES = "rows with quotes around each field, kept as text"
 ESCAPE = re.compile(r"\\[nrt]").search
 HEADINGS = {"source", "src", "target", "tgt", "text", "sentence", "translation", "input", "output", "lang"}
-
-logger = logging.getLogger(__name__)
+"""Words of headers that are recognized in a table of any size."""
 
 
 @dataclass(frozen=True)
@@ -60,16 +61,25 @@ def file_part(paths: Sequence[Path], columns: tuple[int, int] | None, languages:
     elif any(path.name.startswith("train.tags.") for path in paths):
         pairs = read_tagged_pairs(*paths)
     else:
-        pairs = read_pairs(*paths)
+        pairs = read_text_pairs(*paths)
     cleaned = ((clean(source), clean(target)) for source, target in pairs)
     return Part(" and ".join(path.name for path in paths), cleaned, provenance)
+
+
+def read_text_pairs(source: Path, target: Path) -> Iterator[tuple[str, str]]:
+    """Yield line i of the source with line i of the target."""
+    notes = {path: Notes(path) for path in (source, target)}
+    yield from read_pairs(source, target, lambda path: noted_lines(path, notes[path]))
+    for notes_on_file in notes.values():
+        notes_on_file.warn()
 
 
 def read_tsv(path: Path, columns: tuple[int, int], languages: tuple[str, str]) -> Iterator[tuple[str, str]]:
     """Yield two columns of a tab-separated file; quotes have no special meaning."""
     needed = max(columns) + 1
-    check_table(path, columns, languages)
-    for number, line in enumerate(read_lines(path), start=1):
+    notes = Notes(path)
+    check = TableCheck(path, columns, languages, notes)
+    for number, line in enumerate(noted_lines(path, notes), start=1):
         cells = line.split("\t")
         if len(cells) < needed:
             raise ValueError(
@@ -77,37 +87,92 @@ def read_tsv(path: Path, columns: tuple[int, int], languages: tuple[str, str]) -
                 f"{columns[0]} and {columns[1]}, counted from 0; found {len(cells)}. Correct the line, or "
                 "`columns` in params.yaml."
             )
+        check.see(number, line, cells)
         yield cells[columns[0]], cells[columns[1]]
+    check.conclude()
+    notes.warn()
 
 
-def check_table(path: Path, columns: tuple[int, int], languages: tuple[str, str]) -> None:
-    """Warn of what a person would see in the first rows; raise ValueError if columns cannot be meant."""
-    rows = [line.split("\t") for line in itertools.islice(read_lines(path), GLANCE)]
-    if not rows or any(len(row) <= max(columns) for row in rows):
-        return  # whose line is named when it is read
-    sides = {i: [clean(row[i]).strip() for row in rows] for i in columns}
-    source, target = sides.values()
-    faults = [f"column {i} is empty" for i, cells in sides.items() if not any(cells)]
-    faults += [f"column {i} has only numbers" for i, cells in sides.items() if all(map(NUMBER, cells))]
-    faults += ["both columns are the same"] if source == target else []
-    if faults and len(rows) >= FEW:
-        raise ValueError(
-            f"{path}: {' and '.join(faults)} in the first {inflect(len(rows), 'row')}. Expected sentences "
-            f"and their translations; row 1 is {rows[0]}. Correct `columns` in params.yaml, counted from 0."
-        )
-    first = [set(re.findall(r"[^\W\d_]+", cells[0].lower())) for cells in (source, target)]
-    is_heading = all(words and words <= HEADINGS | {*languages} for words in first)
-    is_quoted = len(rows) >= FEW and all(map(QUOTED, source + target))
-    uneven = next((i for i, row in enumerate(rows, start=1) if len(row) != len(rows[0])), 0)
-    escaped = next((i for i, row in enumerate(rows, start=1) if ESCAPE("\t".join(row))), 0)
-    for line, fault in (
-        (int(is_heading), "looks like a header: taken as a pair"),
-        (int(is_quoted), "and the following have quotes around each field: kept as text; remove them"),
-        (uneven, "has more or fewer columns than line 1: read as it is"),
-        (escaped, r"has escapes such as \n or \t: kept as text"),
-    ):
-        if line:
-            logger.warning("%s, line %d %s", path, line, fault)
+class TableCheck:
+    """Notes what a person would see in a table, while its rows are read.
+
+    Args:
+        columns: of source and target, counted from 0.
+        languages: codes of source and target, which a header may have.
+        notes: gets what is odd in some rows.
+    """
+
+    def __init__(
+        self, path: Path, columns: tuple[int, int], languages: tuple[str, str], notes: Notes
+    ) -> None:
+        self._path = path
+        self._columns = columns
+        self._languages = languages
+        self._notes = notes
+        self._rows = 0
+        self._first_row: list[str] = []
+        self._is_like_header = False
+        self._others_like_header = 0
+        self._numeric_below = set[int]()  # columns that have numbers in all rows but the first
+        # What has been true of all rows.
+        self._always: dict[str, Callable[[str, str], object]] = {
+            f"column {columns[0]} is empty": lambda source, _: not source,
+            f"column {columns[1]} is empty": lambda _, target: not target,
+            f"column {columns[0]} has only numbers": lambda source, _: NUMBER(source),
+            f"column {columns[1]} has only numbers": lambda _, target: NUMBER(target),
+            "both columns are the same": lambda source, target: source == target,
+            QUOTES: lambda source, target: QUOTED(source) and QUOTED(target),
+        }
+
+    def see(self, number: int, line: str, cells: list[str]) -> None:
+        """Look at a row, with its number from 1."""
+        self._rows = number
+        if number == 1:
+            self._first_row = cells
+            self._is_like_header = all(map(is_label, self._sides(cells)))
+            self._numeric_below = {i for i, cell in enumerate(cells) if not NUMBER(cell)}
+        elif self._is_like_header and all(map(is_label, self._sides(cells))):
+            self._others_like_header += 1
+        if self._numeric_below and number > 1:
+            self._numeric_below = {i for i in self._numeric_below if i < len(cells) and NUMBER(cells[i])}
+        if self._always:
+            source, target = self._sides(cells)
+            self._always = {fault: test for fault, test in self._always.items() if test(source, target)}
+        if len(cells) != len(self._first_row):
+            self._notes.add("rows with more or fewer columns than row 1, read as they are", number)
+        if "\\" in line and ESCAPE(line):
+            self._notes.add(r"rows with escapes such as \n or \t, kept as text", number)
+        if '""' in line and any(map(DOUBLED, cells)):
+            self._notes.add("rows with fields in quotes and quotes doubled, kept as text", number)
+
+    def conclude(self) -> None:
+        """Note what only the whole table shows; raise ValueError if its columns cannot be meant."""
+        if self._rows >= FEW and QUOTES in self._always:
+            self._notes.add(QUOTES, 1, self._rows)
+        faults = [fault for fault in self._always if fault != QUOTES]
+        if self._rows >= FEW and faults:
+            raise ValueError(
+                f"{self._path}: {' and '.join(faults)} in all {inflect(self._rows, 'row')}. Expected "
+                f"sentences and their translations; row 1 is {self._first_row}. Correct `columns` in "
+                "params.yaml, counted from 0."
+            )
+        if self._rows and self._has_header():
+            self._notes.add("a row that looks like a header, taken as a pair", 1)
+
+    def _has_header(self) -> bool:
+        """Return whether row 1 names the columns, judging by its words, or as no other row is like it."""
+        words = [set(re.findall(r"[^\W\d_]+", side.lower())) for side in self._sides(self._first_row)]
+        is_named = all(side and side <= HEADINGS | {*self._languages} for side in words)
+        is_like_no_other = self._is_like_header and self._others_like_header * RARE < self._rows
+        return is_named or (self._rows >= FEW and (is_like_no_other or bool(self._numeric_below)))
+
+    def _sides(self, cells: list[str]) -> list[str]:
+        return [clean(cells[i]).strip() for i in self._columns]
+
+
+def is_label(cell: str) -> bool:
+    """Return whether a field of a table could name its column: few words, and no end of a sentence."""
+    return bool(cell) and cell.count(" ") < 3 and (cell[-1].isalnum() or cell[-1] in ")]_")
 
 
 def clean(line: str) -> str:

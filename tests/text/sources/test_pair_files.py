@@ -82,3 +82,75 @@ def test_a_missing_file_or_a_short_line_of_a_tsv_is_named(tmp_path: Path) -> Non
         file_part([tmp_path / "a.tsv", tmp_path / "a.de"], None, ("en", "de"))
     with pytest.raises(ValueError, match=r"a\.tsv, line 2: expected at least 2 tab-separated .* found 1\."):
         list(file_part([tmp_path / "a.tsv"], (0, 1), ("en", "de")).pairs)
+
+
+ROWS = [[f"the {word} sleeps on", f"{word} schläft weiter"] for word in "abcdefghijkl"]
+LONG = [[f"the {number} sheep sleep.", f"{number} Schafe schlafen."] for number in range(1200)]
+
+
+def table(rows: list[list[str]], folder: Path) -> list[tuple[str, str]]:
+    (folder / "x.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
+    return list(file_part([folder / "x.tsv"], (0, 1), ("en", "de")).pairs)
+
+
+HEADER = "a row that looks like a header, taken as a pair: 1, first in line 1"
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([[f'"{cell}"' for cell in row] for row in ROWS],
+            "rows with quotes around each field, kept as text: 12, first in line 1"),
+        ([*LONG, ['"a ""good"" one"', "b"]],
+            "rows with fields in quotes and quotes doubled, kept as text: 1, first in line 1,201"),
+        ([["en", "de"], *ROWS], HEADER),
+        ([["source_text", "Target text"], ["x", "y"]], HEADER),
+        ([["English", "German (formal)"], *LONG], HEADER),
+        ([["Resumption", "Wiederaufnahme", "score"], *([*row, "0.5"] for row in LONG)], HEADER),
+        ([["the id.", "die Nummer.", "id"], *([*row, str(i)] for i, row in enumerate(ROWS))], HEADER),
+        ([*LONG, ["a", "b", "c"], ["a", "b", "c"]],
+            "rows with more or fewer columns than row 1, read as they are: 2, first in line 1,201"),
+        ([*LONG, [r"one\ntwo", "eins"]],
+            r"rows with escapes such as \n or \t, kept as text: 1, first in line 1,201"),
+        (ROWS, ""),
+        (LONG, ""),
+        ([["Hi", "Hey"], ["go", "geh"], *ROWS], ""),
+        ([["Hi", "Hey"], *LONG, ["go", "geh"], ["No", "Nein"], ["Yes", "Ja"]], ""),
+        ([['"Yes," he said.', "a."], *ROWS], ""),
+        ([["1", ""], *([str(i), str(i)] for i in range(999)), ["x", "y"]], ""),  # is for the filter
+    ],
+)  # fmt: skip
+def test_a_table_that_is_not_quite_one_is_warned_of(
+    rows: list[list[str]], message: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With file, line and what was done, wherever it is in the file."""
+    assert len(table(rows, tmp_path)) == len(rows)
+    assert caplog.messages == ([f"{tmp_path / 'x.tsv'}: {message}"] if message else [])
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([[row[0], ""] for row in ROWS], "column 1 is empty in all 12 rows"),
+        ([["0.75", row[0]] for row in ROWS], "column 0 has only numbers"),
+        ([[row[0], row[0]] for row in LONG], "both columns are the same in all 1,200 rows"),
+    ],
+)
+def test_a_table_that_cannot_be_meant_is_refused(rows: list[list[str]], message: str, tmp_path: Path) -> None:
+    """The columns are wrong, or the file."""
+    with pytest.raises(ValueError, match=message):
+        table(rows, tmp_path)
+
+
+def test_characters_that_are_seldom_meant_are_counted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A file with carriage returns as its line ends would be one long sentence, and nobody would know."""
+    kind = r"line ends other than \n, which end no sentence"
+    read_two(tmp_path, b"one\rtwo\rthree\r", "a\u00a0b\ttab\n".encode())
+    assert caplog.messages == [f"{tmp_path / 'a.en'}: {kind}: 2, first in line 1"]
+    caplog.clear()
+    read_two(tmp_path, b"one\ntwo\n", "a\u2028b\0c\x85\n\x07\n".encode())
+    assert caplog.messages == [
+        f"{tmp_path / 'a.de'}: {kind}: 2, first in line 1; control characters: 2, first in line 1"
+    ]
