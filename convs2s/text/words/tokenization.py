@@ -15,6 +15,10 @@ NUMBER = re.compile(r"[0-9]+")
 LINE_END = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 UNUSUAL = re.compile(r"[^\w ,.?!'-]|[_ºª]|  |''")
 """What text contains if a rule for punctuation can change it; sacremoses tries 45 rules on any text."""
+DOTS_BEFORE_QUOTE = r'(\.+)"(\s*[^<])'
+"""sacremoses' rule for German, Spanish and French that reads n dots from each of them, so n times."""
+DOTS = re.compile(r'(\.+)(?:"(\s*[^<]))?')
+"""Dots read once, and what follows their quotation mark if that rule applies."""
 OTHER_SPACES = {n: 0xF0000 + n for n in range(0x3001) if chr(n).isspace() and chr(n) != " "}
 """Spaces that raw text keeps, such as no-break spaces, and the private-use characters that mark them."""
 SPACES_OF_MARKS = {mark: n for n, mark in OTHER_SPACES.items()} | {0xF0000 + ord(" "): " "}
@@ -51,7 +55,12 @@ class Tokenizer:
     def _normalizer(self) -> Any:
         from sacremoses import MosesPunctNormalizer  # noqa: PLC0415
 
-        return MosesPunctNormalizer(self.language, perl_parity=True)  # T31
+        normalizer = MosesPunctNormalizer(self.language, perl_parity=True)  # T31
+        normalizer.substitutions = [
+            (DOTS, dots_after_quote) if rule[0] == DOTS_BEFORE_QUOTE else rule
+            for rule in normalizer.substitutions
+        ]
+        return normalizer
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -129,6 +138,11 @@ class Tokenizer:
         if self.language == "cs":
             words = with_whole_numbers(words)
         return str(self._detokenizer.detokenize(words, unescape=self.params.escape))
+
+
+def dots_after_quote(dots: re.Match[str]) -> str:
+    """Return dots and the quotation mark after them in the other order; dots without one unchanged."""
+    return dots[1] if dots[2] is None else f'"{dots[1]}{dots[2]}'
 
 
 def split_at_spaces(text: str) -> list[str]:

@@ -68,8 +68,15 @@ TWO = '<doc docid="d"><seg id="1">a</seg><seg id="2">b</seg></doc>'
     ("text", "message"),
     [
         ("plain text\n", r"b\.sgm has no segments\. Expected <seg id=\.\.\.>"),
-        (TWO.replace("b</seg>", "b"), r"line 1: expected .* found '<seg id=\"2\">'"),
-        ('<doc docid="d"><seg>one</seg></doc>', r"expected <seg id=NUMBER>.* found '<seg>one</seg>'"),
+        (TWO.replace("b</seg>", "b"), r"line 1: expected .* found '</doc>' within segment 2 of document 'd'"),
+        (TWO.replace("a</seg>", "a"), r"line 1: expected .* found '<seg id=\"2\">' within segment 1 of"),
+        (TWO.replace('<seg id="1">', ""), r"line 1: expected .* found '</seg>'\. Is the file complete"),
+        (TWO.replace("</doc>", "\n<doc"), r"line 2: expected .* found '<doc'\. Is the file complete"),
+        (TWO.removesuffix("</seg></doc>"), r"line 1: expected </seg>, found the end of the file"),
+        (TWO.replace('"2">', '"2"'), r"line 1: expected .* found '<seg id=\"2\"b'"),
+        ('<doc docid="d"><seg>one</seg></doc>', r"expected <seg id=NUMBER>.* found '<seg>'"),
+        ('<doc docid="d"><seg trgid="1">one</seg></doc>', r"expected <seg id=NUMBER>.* found '<seg trgid"),
+        (TWO + TWO, "a.sgm has its end where .* has segment 1 of document 'd'.*several references"),
         (TWO.replace('"2"', '"3"'), r"segment 2 of document 'd' where .*segment 3"),
         (TWO.replace('"d"', '"e"'), r"document 'd' where .* of document 'e'"),
         ('<doc docid="d"><seg id="1">x</seg></doc>', "has segment 2 of document 'd' where .* has its end"),
@@ -80,6 +87,27 @@ def test_broken_or_different_segments_are_an_error(tmp_path: Path, text: str, me
     paths = write(tmp_path / "a.sgm", TWO), write(tmp_path / "b.sgm", text)
     with pytest.raises(ValueError, match=message):
         list(file_part(paths, None, ("en", "de")).pairs)
+
+
+TALK = """<mteval><refset>
+<doc docid="1">
+<url>http://x</url>
+<speaker>A B</speaker>
+<title>A talk</title>
+<seg id="1"> a </seg>
+lost
+<seg ID=2 note="id=7">&#1;b&#233;</seg>
+</doc></refset></mteval>
+"""
+
+
+def test_text_outside_of_segments_is_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Titles are no part of a test set, but a segment without its start tag would be missing unnoticed."""
+    path = write(tmp_path / "a.xml", TALK)
+    segments = read_segments(path)
+    assert [text for _, text in segments] == ["a", "&#1;bé"]
+    assert segments[1][0] == "segment 2 of document '1'"
+    assert caplog.messages == [f"{path}: left out text outside of <seg>: 2, first in line 2"]
 
 
 def talks(folder: Path, source: str, target: str) -> Part:
@@ -122,3 +150,15 @@ def test_the_name_of_either_file_decides_the_format(
             list(file_part(paths, None, ("en", "de")).pairs)
     untagged = write(tmp_path / "c.txt", text)
     assert len(list(file_part([untagged, untagged], None, ("en", "de")).pairs)) == text.count("\n")
+
+
+def test_a_line_that_only_looks_like_metadata_is_counted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Metadata has an end tag, or is empty; a sentence after such a tag would be missing unnoticed."""
+    text = "<speaker>A</speaker>\n<doc docid='1' >\n</doc>\n<reviewer></reviewer>\n<title> T </TITLE >\nb\n"
+    assert list(talks(tmp_path, text, text).pairs) == [("T", "T"), ("b", "b")]
+    assert not caplog.messages
+    assert list(talks(tmp_path, text + "<speaker> Hello\n", text + "<speaker>\n").pairs)[2:] == []
+    message = "left out lines with text after <speaker>, which no tag ends: 1, first in line 7"
+    assert caplog.messages == [f"{tmp_path / 'train.tags.de-en.de'}: {message}"]

@@ -1,5 +1,6 @@
 """Tokenization gives the same words as Moses, for any text."""
 
+import re
 import unicodedata
 from itertools import product
 
@@ -7,7 +8,7 @@ import pytest
 from sacremoses import MosesPunctNormalizer
 
 from convs2s.config.tokenize import TokenizeParams
-from convs2s.text.words.tokenization import UNUSUAL, Tokenizer
+from convs2s.text.words.tokenization import DOTS, DOTS_BEFORE_QUOTE, UNUSUAL, Tokenizer, dots_after_quote
 from convs2s.text.words.truecasing import Truecaser
 from tests.decode.parrot import TOKENIZE
 
@@ -145,3 +146,13 @@ def test_case_is_removed_from_words_and_restored_in_translations() -> None:
     assert Tokenizer("en", params).detokenize(["the", "cat", ".", "it", "!"]) == "The cat. It!"
     assert Tokenizer("en", flags(), truecaser).tokenize("The cat.") == ["The", "cat", "."]
     assert Tokenizer("en", flags()).restore_case(["the"]) == ["the"]
+
+
+def test_dots_before_a_quotation_mark_change_as_in_sacremoses() -> None:
+    """Its own rule takes minutes for a long line of dots; ours must give the same for any text."""
+    rules = dict(MosesPunctNormalizer("de").substitutions)
+    for length in range(8):
+        for characters in product('."< ', repeat=length):
+            text = "".join(characters)
+            expected = re.sub(DOTS_BEFORE_QUOTE, rules[DOTS_BEFORE_QUOTE], text)
+            assert DOTS.sub(dots_after_quote, text) == expected
