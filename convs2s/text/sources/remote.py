@@ -9,10 +9,12 @@ import fcntl
 import hashlib
 import logging
 import re
-import shutil
+import stat
 import tarfile
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import IO
 from urllib.parse import unquote, urlsplit
 
 import pooch
@@ -27,6 +29,12 @@ logger = logging.getLogger(__name__)
 pooch.get_logger().setLevel("WARNING")  # below that, it prints whole URLs
 
 ARCHIVES = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".zip")
+GROWTH, ALWAYS_ALLOWED = 200, 1 << 30
+"""How many times its own size an archive may take when unpacked, and what it may take anyway, in bytes.
+
+Text shrinks to a fifth, and if all lines are nearly the same, to a fiftieth.
+"""
+BLOCK = 1 << 20  # bytes written at once
 RETRIES = 3  # of each mirror, with pauses of 1, 2 and 3 seconds
 
 
@@ -110,11 +118,10 @@ def unpack(archive: Path, folder: Path) -> None:
     """Unpack an archive into a folder, which appears only once complete; nothing is written outside it."""
     with atomic_path(folder) as temporary:
         temporary.mkdir()
+        limit = max(GROWTH * archive.stat().st_size, ALWAYS_ALLOWED)
         try:
-            if archive.suffix == ".zip":
-                shutil.unpack_archive(archive, temporary)  # which skips names that lead outside
-            else:
-                unpack_tar(archive, temporary)
+            members = read_zip(archive) if archive.suffix == ".zip" else read_tar(archive)
+            write_members(members, temporary, limit)
         except Exception as error:  # each compression has its own
             # The disk's fault, not the data's. Damage is an OSError without errno in gzip and bz2, and EINVAL
             # if it makes zipfile seek anywhere.
@@ -127,21 +134,51 @@ def unpack(archive: Path, folder: Path) -> None:
             ) from error
 
 
-def unpack_tar(archive: Path, folder: Path) -> None:
-    """Write the files of a tar; a link becomes a copy of the file in the archive that it names.
+def write_members(members: Iterable[tuple[str, IO[bytes]]], folder: Path, limit: int) -> None:
+    """Write files, given by name and content, to a folder; ValueError if one leads outside, or at the limit.
 
-    tarfile's "data" filter and pooch's unpacker would not do: Python 3.11.2, Debian 12's, has no such filter.
+    Args:
+        limit: bytes that all files together may have.
+    """
+    written = 0
+    for name, content in members:
+        path = (folder / name.lstrip("/")).resolve()
+        if not path.is_relative_to(folder.resolve()):
+            raise ValueError(f"{name!r} leads outside")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("wb") as out:
+            while block := content.read(BLOCK):
+                written += len(block)
+                if written > limit:
+                    raise ValueError(f"its files have more than {limit:,} bytes, as no corpus has")
+                out.write(block)
+
+
+def read_tar(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    """Yield the name and content of each file in a tar; a link has that of the file that it names there.
+
+    tarfile's "data" filter and pooch's unpacker would not do: Python 3.11.2, Debian 12's, has no such filter,
+    and neither limits the size.
     """
     with tarfile.open(archive) as tar:
         for member in tar:
             if member.isdir():
                 continue
-            path, content = (folder / member.name.lstrip("/")).resolve(), tar.extractfile(member)
-            if content is None or not path.is_relative_to(folder.resolve()):
-                raise ValueError(f"{member.name!r} is a device, or leads outside")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("wb") as out:
-                shutil.copyfileobj(content, out)
+            content = tar.extractfile(member)
+            if content is None:
+                raise ValueError(f"{member.name!r} is a device")
+            yield member.name, content
+
+
+def read_zip(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    """Yield the name and content of each file in a zip."""
+    with zipfile.ZipFile(archive) as file:
+        for member in file.infolist():
+            if stat.S_ISLNK(member.external_attr >> 16):
+                raise ValueError(f"{member.filename!r} is a link")
+            if not member.is_dir():
+                with file.open(member) as content:
+                    yield member.filename, content
 
 
 def locate(name: str, members: Sequence[tuple[str, Path]]) -> Path:
