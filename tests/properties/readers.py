@@ -1,8 +1,10 @@
 """All readers of files that a user, a disk or a server may damage: how to call each, and a good file."""
 
 import argparse
+import bz2
 import collections
 import gzip
+import lzma
 import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -23,6 +25,7 @@ from convs2s.model.description import seal
 from convs2s.model.storage import load_model
 from convs2s.package.folder import read_settings
 from convs2s.text.alignment.dictionary import read_dictionary
+from convs2s.text.sources.memory import read_memory
 from convs2s.text.sources.pair_files import read_tsv
 from convs2s.text.sources.remote import unpack
 from convs2s.text.sources.tagged_text import read_segments, read_tagged_pairs
@@ -37,6 +40,16 @@ LINES = "Ein Haus .\nDas ist ein  Hund\r\n\n„Größe“ \u2028 x\tmehr\n".enco
 TALKS = b"<url>http://x</url>\n<title>A talk</title>\nGood.\n<reviewer>n</reviewer>\nBye &amp; thanks.\n"
 SGM = b'<doc docid="d">\n<seg id="1">Good &amp; <b>bad</b></seg>\n<seg id="2">&#233;t\xc3\xa9</seg></doc>\n'
 DICTIONARY = b"source\ttarget\tcount\tlinks\ndog\tHund\t3\t4\nhouse\tHaus\t1\t1\n"
+MEMORY = b"""<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE tmx SYSTEM "tmx14.dtd" [<!ENTITY a "b">]>
+<tmx version="1.4"><header/><body>
+<tu><tuv xml:lang="en"><seg>A <ph>x</ph>&a;</seg></tuv><tuv xml:lang="de"><seg>B&#233;</seg></tuv></tu>
+<tu><tuv xml:lang="en"><seg>A</seg></tuv></tu></body></tmx>
+"""
+XLIFF = b"""<xliff version="1.2"><file source-language="en" target-language="de"><body>
+<trans-unit id="1"><source>A <x id="1" equiv-text="n"/></source><target state="final">B</target></trans-unit>
+<trans-unit id="2"><source>A</source><target state="new">A</target></trans-unit></body></file></xliff>
+"""
 TSV, LANGUAGES = b"a b\tc d\t1\ne\tf\n", ("en", "de")
 
 
@@ -99,7 +112,20 @@ def beside(name: str, content: bytes) -> Callable[[Path], None]:
 READERS = [
     Reader("text.txt", exhausted(read_lines), bytes_of(LINES)),
     Reader("text.gz", exhausted(read_lines), bytes_of(gzip.compress(LINES, mtime=0))),
+    Reader("text.bz2", exhausted(read_lines), bytes_of(bz2.compress(LINES) + bz2.compress(LINES))),
+    Reader("text.xz", exhausted(read_lines), bytes_of(lzma.compress(LINES) + lzma.compress(LINES))),
     Reader("text.zst", exhausted(read_lines), bytes_of(zstd.compress(LINES))),
+    *(
+        Reader(name, exhausted(partial(read_memory, languages=LANGUAGES)), bytes_of(content))
+        for name, content in (
+            ("memory.tmx", MEMORY),
+            ("memory.xlf", XLIFF),
+            ("memory.gz", gzip.compress(MEMORY, mtime=0)),
+            ("memory.bz2", bz2.compress(MEMORY)),
+            ("memory.xz", lzma.compress(MEMORY)),
+            ("memory.zst", zstd.compress(MEMORY)),
+        )
+    ),
     Reader("source.txt", exhausted(lambda path: read_folder(path.parent)), beside("target.txt", LINES)),
     Reader("pairs.tsv", exhausted(partial(read_tsv, columns=(0, 1), languages=LANGUAGES)), bytes_of(TSV)),
     Reader("test.sgm", read_segments, bytes_of(SGM)),
