@@ -309,7 +309,7 @@ def read_json(path: Path) -> dict[str, Any]:
         raise FileNotFoundError(f"{path} does not exist. Expected a JSON file: run the stage that writes it.")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(
             f"{path} is not JSON: {error}. Was it edited or truncated? Make or fetch it again."
         ) from error

@@ -12,7 +12,14 @@ from dvc import fs
 from dvc.repo import Repo
 
 from convs2s.base import files
-from convs2s.base.files import PairWriter, atomic_path, read_folder, temporary_folder, write_folder
+from convs2s.base.files import (
+    PairWriter,
+    atomic_path,
+    read_folder,
+    read_json,
+    temporary_folder,
+    write_folder,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -97,3 +104,11 @@ def test_a_full_disk_leaves_nothing_and_keeps_the_old(
         write_folder(tmp_path / "pairs", [("new", "neu")])
     assert list(read_folder(tmp_path / "pairs")) == [("old", "alt")]
     assert [path.name for path in tmp_path.iterdir()] == ["pairs"]
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff", b'{"a": ' + b"[" * 100_000, b"", b"1" * 10_000, b"[]"])
+def test_a_file_that_is_no_json_object_is_named(content: bytes, tmp_path: Path) -> None:
+    """Whether it is damaged, deeply nested or something else."""
+    (tmp_path / "a.json").write_bytes(content)
+    with pytest.raises(ValueError, match=r"a\.json(:| is not JSON:).*Make or fetch it again"):
+        read_json(tmp_path / "a.json")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from convs2s.base.files import read_lines
-from convs2s.base.messages import visible
+from convs2s.base.messages import inflect, visible
 
 logger = logging.getLogger(__name__)
 
@@ -38,9 +38,19 @@ class Notes:
 
 
 def noted_lines(path: Path, notes: Notes) -> Iterator[str]:
-    """Yield the lines of a text file as `read_lines`, and note characters that are seldom meant, but kept."""
+    """Yield the lines of a text file as `read_lines`, and note characters that are seldom meant, but kept.
+
+    Raises:
+        ValueError: if a line looks like UTF-16, whose ASCII is also UTF-8, with a null beside each character.
+    """
     for number, line in enumerate(read_lines(path), start=1):
         if not line.replace("\t", " ").isprintable():  # as most lines are
+            if line.count("\0") > len(line) / 3:
+                nulls = line.count("\0")
+                raise ValueError(
+                    f"{path}, line {number}: expected UTF-8, found {inflect(nulls, 'null character')} among "
+                    f"{len(line):,}. If it is UTF-16, convert it first: iconv -f utf-16le (or be) -t utf-8."
+                )
             if line_ends := LINE_END.findall(line):
                 notes.add(r"line ends other than \n, which end no sentence", number, len(line_ends))
             if controls := CONTROL.findall(line):

@@ -1,6 +1,7 @@
 """Test sets by their sacreBLEU names, such as wmt14/full; if there are several references, the first."""
 
 import copy
+import logging
 from pathlib import Path
 
 from sacrebleu.dataset import DATASETS
@@ -8,6 +9,8 @@ from sacrebleu.dataset.base import Dataset
 
 from convs2s.base.files import atomic_path
 from convs2s.text.sources.pair_files import Part, file_part
+
+logger = logging.getLogger(__name__)
 
 
 def sacrebleu_part(name: str, languages: tuple[str, str], downloads: Path) -> Part:
@@ -37,9 +40,13 @@ def fetch_set(dataset: Dataset, pair: str, folder: Path) -> None:
             temporary.mkdir()
             dataset._outdir, dataset._rawdir = str(temporary), str(temporary / "raw")
             source = dataset.get_source_file(pair)  # type: ignore[no-untyped-call]
-            reference = dataset.get_reference_files(pair)[0]  # type: ignore[no-untyped-call]
+            references = dataset.get_reference_files(pair)  # type: ignore[no-untyped-call]
             Path(source).replace(temporary / "source.txt")
-            Path(reference).replace(temporary / "reference.txt")
+            Path(references[0]).replace(temporary / "reference.txt")
+            if len(references) > 1:
+                logger.warning(
+                    "%s %s has %d references, of which the first is used", dataset.name, pair, len(references)
+                )
     except (Exception, SystemExit) as error:  # sacreBLEU calls sys.exit when the MD5 is wrong
         raise ConnectionError(
             f"sacreBLEU could not fetch {dataset.name} {pair}: {error!r}. See its own message above, and run "

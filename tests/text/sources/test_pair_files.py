@@ -56,6 +56,13 @@ def test_columns_of_a_tsv_are_counted_from_0(tmp_path: Path) -> None:
         (b"a\nb\nc\n", b"x\n", r"a\.en has 3 lines but .*a\.de has 1\."),
         (b"a\n", b"x\ny\nz\n", r"a\.en has 1 line but .*a\.de has 3\."),
         (b"a\nb\n", b"x\nw\xdf\n", r"a\.de, line 2: byte 1 is 0xdf, which is not UTF-8.*: iconv -f latin1 "),
+        (b"a\n", b"w\xdf\n", r"or, if few bytes are damaged: iconv -c -f utf-8 -t utf-8, which removes them"),
+        (b"a\n", "x\n".encode("utf-16"), r"a\.de, line 1: byte 0 is 0xff.*: iconv -f utf-16 -t utf-8"),
+        (
+            b"a\n\n",
+            "ab\n".encode("utf-16le"),
+            r"a\.de, line 1: expected UTF-8, found 2 null .*iconv -f utf-16le .*-t utf-8",
+        ),
     ],
 )
 def test_unfit_files_are_an_error(tmp_path: Path, source: bytes, target: bytes, message: str) -> None:
@@ -73,6 +80,23 @@ def test_truncated_file_is_an_error(tmp_path: Path, suffix: str, kept: int) -> N
     (tmp_path / "a.de").write_bytes(text)
     with pytest.raises(ValueError, match=rf"a\.en{suffix}(, line 1: byte| cannot be read past line)"):
         list(file_part([tmp_path / f"a.en{suffix}", tmp_path / "a.de"], None, ("en", "de")).pairs)
+
+
+@pytest.mark.parametrize("suffix", PACK)
+def test_bytes_that_are_no_member_are_an_error(tmp_path: Path, suffix: str) -> None:
+    """Compressed in parallel, a file has many members: if damage at the start of one ended it, text would be
+    missing; zeros are padding.
+    """
+    whole = PACK[suffix](b"one\n") + PACK[suffix](b"two\n")
+    (tmp_path / "a.de").write_bytes(b"eins\nzwei\n")
+    for end, text in ((b"", ["one", "two"]), (b"\0" * 200_000, ["one", "two"]), (b"?" * 9, None)):
+        (tmp_path / "a.en").write_bytes(whole + end)
+        pairs = file_part([tmp_path / "a.en", tmp_path / "a.de"], None, ("en", "de")).pairs
+        if text:
+            assert [source for source, _ in pairs] == text
+        else:
+            with pytest.raises(ValueError, match=r"a\.en cannot be read past line \d: .*Fetch it again"):
+                list(pairs)
 
 
 def test_a_missing_file_or_a_short_line_of_a_tsv_is_named(tmp_path: Path) -> None:

@@ -20,14 +20,15 @@ def own_set(site: Site, monkeypatch: pytest.MonkeyPatch) -> PlainTextDataset:
         "own/dev",
         data=[site.url("dev.tar.gz")],
         md5=[hashlib.md5(site.files["dev.tar.gz"]).hexdigest()],
-        langpairs={"en-de": ["dev.en", "dev.de"]},
+        langpairs={"en-de": ["dev.en", "dev.de", "dev2.de"]},
     )
     monkeypatch.setitem(DATASETS, "own/dev", dataset)
+    monkeypatch.setattr(dataset, "fieldnames", lambda _: ["src", "ref:A", "ref:B"])  # as WMT's sets have
     return dataset
 
 
 def test_set_is_fetched_once_and_a_failed_transfer_leaves_nothing(
-    own_set: PlainTextDataset, site: Site, tmp_path: Path
+    own_set: PlainTextDataset, site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """After a failed MD5 check, sacreBLEU would take the file for a complete one the next time."""
     right, site.files["dev.tar.gz"] = site.files["dev.tar.gz"], b"<html>Not Found</html>"
@@ -39,6 +40,7 @@ def test_set_is_fetched_once_and_a_failed_transfer_leaves_nothing(
         part = sacrebleu_part("own/dev", ("en", "de"), tmp_path / "downloads")
         assert list(part.pairs) == [("one", "eins"), ("two", "zwei")]
     assert len(site.asked) == 2
+    assert "own/dev en-de has 2 references, of which the first is used" in caplog.messages
     assert (part.provenance["kind"], part.provenance["name"]) == ("sacrebleu", "own/dev")
     assert "downloads" not in own_set._outdir  # sacreBLEU's own entry still has its own cache
 

@@ -97,7 +97,8 @@ TALK = """<mteval><refset>
 <seg id="1"> a </seg>
 lost
 <seg ID=2 note="id=7">&#1;b&#233;</seg>
-</doc></refset></mteval>
+</doc>
+<doc docid="2"><url>http://x</url> <keywords></keywords><seg id="1">c</seg></doc></refset></mteval>
 """
 
 
@@ -105,7 +106,7 @@ def test_text_outside_of_segments_is_counted(tmp_path: Path, caplog: pytest.LogC
     """Titles are no part of a test set, but a segment without its start tag would be missing unnoticed."""
     path = write(tmp_path / "a.xml", TALK)
     segments = read_segments(path)
-    assert [text for _, text in segments] == ["a", "&#1;bé"]
+    assert [text for _, text in segments] == ["a", "&#1;bé", "c"]
     assert segments[1][0] == "segment 2 of document '1'"
     assert caplog.messages == [f"{path}: left out text outside of <seg>: 2, first in line 2"]
 
