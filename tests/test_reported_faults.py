@@ -17,7 +17,7 @@ import pytest
 from backports import zstd
 
 from convs2s.base.files import read_lines
-from convs2s.commands.translate_files import open_input, open_output
+from convs2s.commands.translate_files import count_lines, open_input, open_output
 from tests.package.small_package import write_small_package
 
 ROOT = Path(__file__).parent.parent
@@ -104,6 +104,7 @@ def test_compressed_text_is_read(name: str, compress: Callable[[bytes], bytes], 
     (tmp_path / name).write_bytes(b"".join(map(compress, (b"eins\n", b"", "zwölf\n".encode()))))
     assert list(read_lines(tmp_path / name)) == ["eins", "zwölf"]
     with open_input(tmp_path / name) as stream:
+        assert count_lines(stream, name) == 2
         assert stream.read().decode() == "eins\nzwölf\n"
 
 

@@ -89,9 +89,27 @@ class Unpacked(io.RawIOBase):
         self._file = path.open("rb")
         self._new_decompressor = decompressor
         self._member = decompressor()
+        self._position = 0
 
     def readable(self) -> bool:
         return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to a position counted from the start; everything before it is decompressed again."""
+        if whence != io.SEEK_SET:
+            raise io.UnsupportedOperation("compressed files are read from their start")
+        if offset < self._position:
+            self._file.seek(0)
+            self._member, self._position = self._new_decompressor(), 0
+        while self._position < offset and self.read(min(BLOCK, offset - self._position)):
+            pass
+        return self._position
 
     def readinto(self, buffer: Any) -> int:
         data = b""
@@ -111,6 +129,7 @@ class Unpacked(io.RawIOBase):
                     raise EOFError("the compressed data ends early")
             data = self._member.decompress(block, len(buffer))
         buffer[: len(data)] = data
+        self._position += len(data)
         return len(data)
 
     def close(self) -> None:
