@@ -193,11 +193,13 @@ def require_readable(path: Path, log: Iterable[Any], notes: Notes) -> None:
     """
     places = set()
     for entry in log:
-        if entry.type_name == "ERR_INVALID_CHAR":
+        # lxml 5 has no error of its own for bytes that are not in the file's encoding.
+        error = "ERR_INVALID_ENCODING" if "not proper UTF-8" in entry.message else entry.type_name
+        if error == "ERR_INVALID_CHAR":
             places.add((entry.line, entry.column))
         elif entry.level_name in ("ERROR", "FATAL"):
-            advice = ADVICE.get(entry.type_name, "Expected .tmx or .xliff: is it complete?")
-            message = entry.message.strip()
+            advice = ADVICE.get(error, "Expected .tmx or .xliff: is it complete?")
+            message = " ".join(entry.message.split())
             raise ValueError(f"{path} is not well-formed XML: line {entry.line:,}: {message}. {advice}")
     for line, _ in sorted(places):
-        notes.add("removed characters that XML forbids", line)
+        notes.add("characters that XML forbids, removed or replaced by U+FFFD", line)

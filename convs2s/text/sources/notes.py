@@ -45,8 +45,8 @@ def noted_lines(path: Path, notes: Notes) -> Iterator[str]:
     """
     for number, line in enumerate(read_lines(path), start=1):
         if not line.replace("\t", " ").isprintable():  # as most lines are
-            if line.count("\0") > len(line) / 3:
-                nulls = line.count("\0")
+            nulls = line.count("\0")
+            if nulls > max(3, len(line) / 3):
                 raise ValueError(
                     f"{path}, line {number}: expected UTF-8, found {inflect(nulls, 'null character')} among "
                     f"{len(line):,}. If it is UTF-16, convert it first: iconv -f utf-16le (or be) -t utf-8."

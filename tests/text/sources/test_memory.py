@@ -117,7 +117,9 @@ TWO = tu(("en-US", "A"), ("de-AT", "B")) + tu(("en-US", "A"), ("de-CH", "B"))
             "left out segments with an empty side: 1, first in line 3",
         ]),
         (en_de("A <ph>img <sub>alt</sub></ph>"), 1, ["left out texts within inline codes (<sub>): 1, first"]),
-        (en_de("a\x01b&#x2;c&#0;"), 1, ["removed characters that XML forbids: 3, first in line 2"]),
+        (en_de("a\x01b&#x2;c&#0;"), 1, [
+            "characters that XML forbids, removed or replaced by U+FFFD: 3, first in line 2",
+        ]),
         (xliff(HELLO + unit("") + NEW + KEPT + NEW + unit("<target/>")), 1, [
             "left out segments that are not in en and de: 1, first in line 3",
             "left out segments that are not translated (state=new): 2, first in line 4",

@@ -60,8 +60,8 @@ def test_columns_of_a_tsv_are_counted_from_0(tmp_path: Path) -> None:
         (b"a\n", "x\n".encode("utf-16"), r"a\.de, line 1: byte 0 is 0xff.*: iconv -f utf-16 -t utf-8"),
         (
             b"a\n\n",
-            "ab\n".encode("utf-16le"),
-            r"a\.de, line 1: expected UTF-8, found 2 null .*iconv -f utf-16le .*-t utf-8",
+            "abcd\n".encode("utf-16le"),
+            r"a\.de, line 1: expected UTF-8, found 4 null .*iconv -f utf-16le .*-t utf-8",
         ),
     ],
 )

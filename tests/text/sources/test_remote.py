@@ -251,7 +251,7 @@ def zip_with_link() -> bytes:
         ("a.tar", tar_of(entry("a", tarfile.SYMTYPE, "../../a.tar")), "linkname '../../a.tar' not found"),
         ("a.tar", tar_of(entry("a", tarfile.SYMTYPE, "/etc/passwd")), "linkname '/etc/passwd' not found"),
         ("a.tar", tar_of(entry("a", tarfile.LNKTYPE, "../a.tar")), "linkname '../a.tar' not found"),
-        ("a.tar", tar_of(entry("a", tarfile.SYMTYPE, "b"), entry("b", tarfile.SYMTYPE, "a")), "recursion"),
+        ("a.tar", tar_of(*(entry(a, tarfile.SYMTYPE, b) for a, b in ("ab", "ba"))), "recursion|not found"),
         ("a.tar", tar_of(entry("null", tarfile.CHRTYPE)), "'null' is a device"),
         ("a.tar", tar_of(entry("pipe", tarfile.FIFOTYPE)), "'pipe' is a device"),
         ("a.zip", make_archive("a.zip", {"good": b"x", "../evil": b"x"}), r"'\.\./evil' leads outside"),
