@@ -93,7 +93,7 @@ def translated_pair(
     if reason := why_untranslated(unit):
         notes.add(f"left out segments that are not translated ({reason})", line)
         return None
-    found = []
+    texts = list[tuple[str, str]]()
     for language in languages:
         of_language = [side for side in sides if base_language(side[0]) == language]
         if not of_language:
@@ -102,11 +102,11 @@ def translated_pair(
         if len(of_language) > 1:
             notes.add(f"segments with several texts in {language}, of which the first is used", line)
         code, node = of_language[0]
-        found.append((code.lower().replace("_", "-"), plain_text(node, notes, line)))
-    if not all(text for _, text in found):
+        texts.append((code.lower().replace("_", "-"), plain_text(node, notes, line)))
+    if not all(text for _, text in texts):
         notes.add("left out segments with an empty side", line)
         return None
-    return found
+    return texts
 
 
 def list_sides(unit: Any) -> Iterator[tuple[str, Any]]:
