@@ -1,7 +1,6 @@
 """What the routes answer: translations as LibreTranslate has them, and what the page shows besides."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from pydantic import BaseModel, Field
 
@@ -11,12 +10,19 @@ from convs2s.serve.pairs import Pair
 from convs2s.text.languages import name
 
 
+class Detected(BaseModel):
+    """The language of a text."""
+
+    language: str
+    confidence: float = Field(description="100 if the server has no other source language, 0 if assumed.")
+
+
 class Translated(BaseModel):
     """Translations: strings for a text, lists for a list."""
 
     translatedText: str | list[str]  # LibreTranslate's names
     alternatives: list[str] | list[list[str]] | None = Field(None, description="Best first, if requested.")
-    detectedLanguage: dict[str, Any] | None = Field(None, description="Assumed, if the source was auto.")
+    detectedLanguage: Detected | list[Detected] | None = Field(None, description="If the source was auto.")
 
 
 class Language(BaseModel):

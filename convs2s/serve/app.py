@@ -3,18 +3,19 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Request
-from fastapi.responses import JSONResponse
-from fastapi.staticfiles import StaticFiles
+from fastapi.responses import FileResponse, JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from convs2s.package.translator import Translation
 from convs2s.serve.answers import (
     Attended,
+    Detected,
     Language,
     Line,
     Model,
@@ -28,8 +29,10 @@ from convs2s.serve.answers import (
 )
 from convs2s.serve.batching import Batcher
 from convs2s.serve.pairs import Pair, find_pair
-from convs2s.serve.requests import RequestReader, TranslateRequest, describe_body
+from convs2s.serve.requests import RequestReader, TextRequest, TranslateRequest, describe_body
+from convs2s.text.languages import name
 
+PAGE = Path(__file__).parent / "page"
 EMPTY = Translation("", 0.0, 0.0, [], [], [], None, [])
 
 
@@ -51,22 +54,37 @@ def create_app(
         yield
         task.cancel()
 
-    served = ", ".join(map(str, pairs))
     # The pages of the API would load scripts from other hosts; its description, /openapi.json, needs none.
     app = FastAPI(
         title="convs2s",
-        description=f"Translates {served}.",
+        description=f"Translates {', '.join(map(str, pairs))}.",
         lifespan=run_batcher,
         docs_url=None,
         redoc_url=None,
     )
     # Any site can point a name of its own at 127.0.0.1; its pages could then read answers (DNS rebinding).
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=names, www_redirect=False)
+    add_error_handlers(app)
+    add_translations(app, pairs, reader, batcher)
+    add_descriptions(app, pairs, reader)
+    # Single routes: files mounted at / would answer 404 where another method is needed.
+    for path, file in (("/", "index.html"), ("/page.css", "page.css"), ("/page.js", "page.js")):
+        app.add_route(path, partial(show, PAGE / file), include_in_schema=False)
+    return app
+
+
+def add_error_handlers(app: FastAPI) -> None:
+    """Make errors answers in LibreTranslate's format."""
 
     @app.exception_handler(HTTPException)
     async def report(_: Request, error: HTTPException) -> JSONResponse:
-        """Return an error in LibreTranslate's format."""
+        """Answer with an error's message."""
         return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+
+
+def add_translations(app: FastAPI, pairs: Sequence[Pair], reader: RequestReader, batcher: Batcher) -> None:
+    """Add the routes that take a text."""
+    sources = sorted({pair.source for pair in pairs})
 
     async def search(fields: TranslateRequest, request: Request) -> list[list[list[Translation]]]:
         """Return, for each text and each of its lines, the hypotheses, best first."""
@@ -75,9 +93,9 @@ def create_app(
         ranked = iter(await batcher.process(pair.translate, filled, request.is_disconnected))
         return [[next(ranked) if line.strip() else [EMPTY] for line in text] for text in fields.texts]
 
-    Fields = Annotated[TranslateRequest, Depends(reader)]
+    Fields = Annotated[TranslateRequest, Depends(reader.read_translate)]
 
-    @app.post("/translate", response_model_exclude_none=True, openapi_extra=describe_body())
+    @app.post("/translate", response_model_exclude_none=True, openapi_extra=describe_body(TranslateRequest))
     async def translate(fields: Fields, request: Request) -> Translated:
         """Translate a text or a list of texts, given as JSON, as a form or in the query string."""
         texts = await search(fields, request)
@@ -85,11 +103,58 @@ def create_app(
         further = [list_alternatives(lines, fields.alternatives) for lines in texts]
         is_one, is_auto = isinstance(fields.q, str), fields.source == "auto"
         source = find_pair(pairs, fields.source, fields.target).source
+        detected = Detected(language=source, confidence=100.0 if len(sources) == 1 else 0.0)
         return Translated(
             translatedText=best[0] if is_one else best,
             alternatives=(further[0] if is_one else further) if fields.alternatives else None,
-            detectedLanguage={"language": source, "confidence": 0.0} if is_auto else None,
+            detectedLanguage=(detected if is_one else [detected] * len(texts)) if is_auto else None,
         )
+
+    @app.post("/detect", openapi_extra=describe_body(TextRequest))
+    async def detect(fields: Annotated[TextRequest, Depends(reader.read_text)]) -> list[Detected]:
+        """Return the language of a text: known if the server has one source language."""
+        if not fields.q:
+            raise HTTPException(400, "Invalid request: missing q parameter")
+        if len(sources) > 1:
+            known = " and ".join(sources)
+            raise HTTPException(400, f"Languages are not detected; this server translates from {known}.")
+        return [Detected(language=sources[0], confidence=100.0)]
+
+    @app.post("/n-best", openapi_extra=describe_body(TranslateRequest))
+    async def n_best(fields: Fields, request: Request) -> list[Line]:
+        """Translate a text; for each line, return all hypotheses of the beam, with scores."""
+        return [
+            Line(source=source, hypotheses=[describe_translation(translation) for translation in ranked])
+            for text, lines in zip(fields.texts, await search(fields, request), strict=True)
+            for source, ranked in zip(text, lines, strict=True)
+        ]
+
+    @app.post("/attention", openapi_extra=describe_body(TranslateRequest))
+    async def attention(fields: Fields, request: Request) -> Attended:
+        """Translate one line; return what each decoder layer attended to."""
+        pair = find_pair(pairs, fields.source, fields.target)
+        lines = [line for text in fields.texts for line in text]
+        if len(lines) != 1 or pair.members > 1:
+            raise HTTPException(400, "Invalid request: expected one line of text, and a single model.")
+        try:
+            [layers] = await batcher.process(pair.attend, lines, request.is_disconnected)
+        except ValueError as error:  # without words, or too long
+            raise HTTPException(400, f"Invalid request: {error}") from error
+        return describe_attention(layers)
+
+    @app.post("/suggest", include_in_schema=False)
+    async def suggest() -> None:
+        """Refuse a better translation."""
+        raise HTTPException(403, "Suggestions are disabled on this server.")
+
+    @app.post("/translate_file", include_in_schema=False)
+    async def translate_file() -> None:
+        """Refuse a file."""
+        raise HTTPException(403, "Files translation are disabled on this server.")
+
+
+def add_descriptions(app: FastAPI, pairs: Sequence[Pair], reader: RequestReader) -> None:
+    """Add the routes that say what the server offers."""
 
     @app.get("/languages")
     async def languages() -> list[Language]:
@@ -106,27 +171,30 @@ def create_app(
         """List the models with what is known about them."""
         return [describe_pair(pair) for pair in pairs]
 
-    @app.post("/n-best", openapi_extra=describe_body())
-    async def n_best(fields: Fields, request: Request) -> list[Line]:
-        """Translate a text; for each line, return all hypotheses of the beam, with scores."""
-        return [
-            Line(source=source, hypotheses=[describe_translation(translation) for translation in ranked])
-            for text, lines in zip(fields.texts, await search(fields, request), strict=True)
-            for source, ranked in zip(text, lines, strict=True)
-        ]
+    @app.get("/frontend/settings")
+    async def frontend_settings() -> dict[str, Any]:
+        """List what LibreTranslate's clients ask for before they translate."""
+        first = pairs[0]
+        return {
+            "charLimit": reader.max_characters,
+            "frontendTimeout": 500,
+            "apiKeys": bool(reader.keys),
+            "keyRequired": bool(reader.keys),
+            "suggestions": False,
+            "filesTranslation": False,
+            "supportedFilesFormat": [],
+            "language": {
+                "source": {"code": first.source, "name": name(first.source)},
+                "target": {"code": first.target, "name": name(first.target)},
+            },
+        }
 
-    @app.post("/attention", openapi_extra=describe_body())
-    async def attention(fields: Fields, request: Request) -> Attended:
-        """Translate one line; return what each decoder layer attended to."""
-        pair = find_pair(pairs, fields.source, fields.target)
-        lines = [line for text in fields.texts for line in text]
-        if len(lines) != 1 or pair.members > 1:
-            raise HTTPException(400, "Invalid request: expected one line of text, and a single model.")
-        try:
-            [layers] = await batcher.process(pair.attend, lines, request.is_disconnected)
-        except ValueError as error:  # without words, or too long
-            raise HTTPException(400, f"Invalid request: {error}") from error
-        return describe_attention(layers)
+    @app.get("/spec", include_in_schema=False)
+    async def spec() -> dict[str, Any]:
+        """Return /openapi.json under LibreTranslate's name."""
+        return app.openapi()
 
-    app.mount("/", StaticFiles(directory=Path(__file__).parent / "page", html=True))
-    return app
+
+async def show(file: Path, _: Request) -> FileResponse:
+    """Return a file of the page."""
+    return FileResponse(file)

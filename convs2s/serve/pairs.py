@@ -42,6 +42,10 @@ class Pair:
 
 def find_pair(pairs: Sequence[Pair], source: str, target: str) -> Pair:
     """Return a pair; source `auto` is the only language that can be translated to the target."""
+    languages = {language for pair in pairs for language in (pair.source, pair.target)}
+    for language in (source, target):
+        if language not in languages | {"auto"}:
+            raise HTTPException(400, f"{language} is not supported")  # LibreTranslate's words
     fitting = [pair for pair in pairs if pair.target == target and source in (pair.source, "auto")]
     if len(fitting) != 1:
         raise HTTPException(

@@ -1,32 +1,60 @@
 """Requests: fields from JSON, a form or a query string, an API key, and limits."""
 
+import re
 import secrets
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import parse_qs
 
 from fastapi import Depends, HTTPException, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 MAX_BYTES = 1 << 20
+MAX_PARTS = 1000
+"""Of a multipart form."""
+
+PARAMETER = re.compile(r';\s*([\w*]+)\s*=\s*(?:"([^"]*)"|([^\s;"]*))')
+"""Of a header, such as `; name="q"`: its name, and its value with or without quotation marks."""
+DISPOSITION = re.compile(rb"^content-disposition:(.*)$", re.IGNORECASE | re.MULTILINE)
+
 Bearer = Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))]
 
 
-class TranslateRequest(BaseModel):
-    """Text to translate in one language pair, as LibreTranslate defines it."""
+class TextRequest(BaseModel):
+    """A text or several, as LibreTranslate defines it."""
 
     q: str | list[str] = Field(description="A text or several; each line is translated separately.")
-    source: str = Field(description="Language code; auto if only one language has this target.")
-    target: str = Field(description="Language code.")
-    format: Literal["text"] = "text"
-    alternatives: int = Field(0, ge=0, description="Maximum number of further translations of each text.")
     api_key: str = Field("", description="If the server requires one; or use Authorization: Bearer.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def drop_absent(cls, fields: Any) -> Any:
+        """Leave out fields that are null or empty, as clients send what they do not set; `q` may be empty."""
+        if not isinstance(fields, dict):
+            return fields
+        return {
+            name: value
+            for name, value in fields.items()
+            if not (value is None or (value == "" and name != "q"))
+        }
 
     @property
     def texts(self) -> list[list[str]]:
         """The lines of each text, even if there is only one text."""
         return [text.split("\n") for text in ([self.q] if isinstance(self.q, str) else self.q)]
+
+
+class TranslateRequest(TextRequest):
+    """Text to translate in one language pair, as LibreTranslate defines it."""
+
+    source: str = Field(description="Language code; auto if only one language has this target.")
+    target: str = Field(description="Language code.")
+    format: Literal["text"] = "text"
+    alternatives: int = Field(0, ge=0, description="Maximum number of further translations of each text.")
+
+
+Fields = TypeVar("Fields", bound=TextRequest)
 
 
 @dataclass(frozen=True)
@@ -43,19 +71,24 @@ class RequestReader:
     max_characters: int
     max_lines: int
 
-    async def __call__(self, request: Request, bearer: Bearer) -> TranslateRequest:
+    async def read_translate(self, request: Request, bearer: Bearer) -> TranslateRequest:
+        """Return the fields of a request for a translation; errors as `read`."""
+        return await self.read(TranslateRequest, request, bearer)
+
+    async def read_text(self, request: Request, bearer: Bearer) -> TextRequest:
+        """Return the fields of a request that only sends a text; errors as `read`."""
+        return await self.read(TextRequest, request, bearer)
+
+    async def read(
+        self, kind: type[Fields], request: Request, bearer: HTTPAuthorizationCredentials | None
+    ) -> Fields:
         """Return the fields of a request.
 
         Raises:
-            HTTPException: 413 if the body is too large, 403 without a valid key, 400 if a field is missing or
-                impossible, or the text is too long.
+            HTTPException: 413 if the body is too large, 403 without a valid key, 400 if a field is
+                missing or impossible, or the text is too long.
         """
-        body = b""
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > MAX_BYTES:
-                raise HTTPException(413, f"The request is too large; expected at most {MAX_BYTES} bytes.")
-        fields = parse(request, body)
+        fields = parse(kind, request, await read_body(request))
         key = (fields.api_key or (bearer.credentials if bearer else "")).encode()
         if self.keys and not any(secrets.compare_digest(key, valid.encode()) for valid in self.keys):
             raise HTTPException(403, "Invalid API key. Send it as api_key or as Authorization: Bearer.")
@@ -69,28 +102,84 @@ class RequestReader:
         return fields
 
 
-def parse(request: Request, body: bytes) -> TranslateRequest:
+async def read_body(request: Request) -> bytes:
+    """Return the body of a request; errors as `RequestReader.read`."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MAX_BYTES:
+            raise HTTPException(413, f"The request is too large; expected at most {MAX_BYTES} bytes.")
+    return bytes(body)
+
+
+def parse(kind: type[Fields], request: Request, body: bytes) -> Fields:
     """Return the fields of a body, or of the query string if the body is empty, as some clients send it."""
-    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    content_type = request.headers.get("content-type", "")
+    media_type = content_type.partition(";")[0].strip().lower()
     try:
-        if content_type == "application/json":
-            return TranslateRequest.model_validate_json(body)
-        form = parse_qs(body.decode() or request.url.query, keep_blank_values=True, errors="strict")
+        if media_type == "application/json":
+            return kind.model_validate_json(body)
+        if media_type == "multipart/form-data":
+            form = parse_multipart(content_type, body)
+        else:
+            form = parse_qs(body.decode() or request.url.query, keep_blank_values=True, errors="strict")
         fields = {name: values[0] if len(values) == 1 else values for name, values in form.items()}
-        return TranslateRequest.model_validate(fields)
+        return kind.model_validate(fields)
     except ValidationError as error:
-        faults = "; ".join(
-            f"{'.'.join(map(str, fault['loc'])) or 'body'}: {fault['msg']}" for fault in error.errors()
-        )
-        raise HTTPException(
-            400, f"Invalid request: {faults}. Expected JSON, as Content-Type application/json, or a form."
-        ) from error
+        raise HTTPException(400, f"Invalid request: {describe_faults(error)}") from error
     except UnicodeDecodeError as error:
         raise HTTPException(400, f"Invalid request: expected UTF-8 ({error}).") from error
 
 
-def describe_body() -> dict[str, Any]:
+def parse_multipart(content_type: str, body: bytes) -> dict[str, list[str]]:
+    """Return the fields of a multipart form (RFC 7578), without its files.
+
+    Raises:
+        HTTPException: 400 if the form is not whole.
+    """
+    boundary = read_parameters(content_type).get("boundary", "")
+    # The line end before a boundary belongs to it; nothing needs to precede the first.
+    _, *parts = (b"\r\n" + body).split(f"\r\n--{boundary}".encode(), MAX_PARTS + 1)
+    if not boundary or not parts or not parts[-1].startswith(b"--"):
+        raise HTTPException(
+            400,
+            "Invalid request: the multipart form is not whole. Expected the boundary that its Content-Type "
+            f"names before each of at most {MAX_PARTS} fields, and with -- after the last.",
+        )
+    form: dict[str, list[str]] = {}
+    for part in parts[:-1]:
+        headers, _, content = part.partition(b"\r\n\r\n")
+        disposition = DISPOSITION.search(headers)
+        parameters = read_parameters(disposition[1].decode(errors="replace")) if disposition else {}
+        if not parameters.keys() & {"filename", "filename*"}:
+            form.setdefault(parameters.get("name", ""), []).append(content.decode())
+    return form
+
+
+def read_parameters(header: str) -> dict[str, str]:
+    """Return the parameters of a header, by their names in lower case."""
+    return {name.lower(): quoted or plain for name, quoted, plain in PARAMETER.findall(header)}
+
+
+def describe_faults(error: ValidationError) -> str:
+    """Return what is wrong with fields, where LibreTranslate says it, in its words."""
+    faults = []
+    for fault in error.errors():
+        name = ".".join(map(str, fault["loc"])) or "body"
+        if fault["type"] == "missing":
+            faults.append(f"missing {name} parameter")
+        elif fault["type"] == "literal_error":
+            faults.append(f"{fault['input']} {name} is not supported; expected {fault['ctx']['expected']}")
+        else:
+            faults.append(f"{name}: {fault['msg']}")
+    if len(faults) == 1 and error.errors()[0]["loc"]:
+        return faults[0]
+    # Probably the whole body was meant to be something else.
+    return f"{'; '.join(faults)}. Expected JSON, as Content-Type application/json, or a form."
+
+
+def describe_body(kind: type[TextRequest]) -> dict[str, Any]:
     """Return the OpenAPI description of the requests that `parse` reads."""
-    body = {"schema": TranslateRequest.model_json_schema()}
-    content = {"application/json": body, "application/x-www-form-urlencoded": body}
-    return {"requestBody": {"required": True, "content": content}}
+    body = {"schema": kind.model_json_schema()}
+    types = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
+    return {"requestBody": {"required": True, "content": dict.fromkeys(types, body)}}

@@ -11,6 +11,8 @@ from convs2s.serve.pairs import Pair
 from tests.serve.running import running
 
 TEXT = "ein Haus und"
+MISSING = "Invalid request: missing q parameter"
+PART = b'--b\r\nContent-Disposition: form-data; name="q"\r\n\r\nein\r\n'
 # One connection per request; httpx.get would load all CA certificates each time.
 HTTP = httpx.Client(verify=False, limits=httpx.Limits(max_keepalive_connections=0))
 
@@ -19,13 +21,55 @@ def post(server: str, path: str = "translate", **fields: Any) -> httpx.Response:
     return HTTP.post(server + path, json={"source": "en", "target": "de"} | fields)
 
 
-def test_json_form_and_query_string_give_the_translators_answer(server: str, pairs: list[Pair]) -> None:
-    """LibreTranslate accepts all three, and its clients use all three."""
-    fields = {"q": TEXT, "source": "en", "target": "de"}
-    wanted = {"translatedText": pairs[0].translator.translate(TEXT)}
-    ways: list[dict[str, Any]] = [{"json": fields}, {"data": fields}, {"params": fields}]
+def test_json_forms_and_query_string_give_the_translators_answer(server: str, pairs: list[Pair]) -> None:
+    """LibreTranslate accepts all four, and its clients use all four."""
+    text = f"{TEXT}\r\n--\r\n\r\n“ein”; name=x"
+    fields = {"q": text, "source": "en", "target": "de"}
+    wanted = {"translatedText": "\n".join(pairs[0].translator.translate(text.split("\n"))).replace("\r", "")}
+    parts = {name: (None, value) for name, value in fields.items()}
+    ways: list[dict[str, Any]] = [{"json": fields}, {"data": fields}, {"files": parts}, {"params": fields}]
     for way in ways:
         assert HTTP.post(server + "translate", **way).json() == wanted
+
+
+def test_a_multipart_form_may_have_what_other_clients_write(server: str, pairs: list[Pair]) -> None:
+    """Several texts, headers in any case and order, a name without quotation marks, and files, left out."""
+    body = (
+        b"preamble\r\n--b \r\ncontent-type: text/plain\r\nCONTENT-DISPOSITION: form-data;name=q\r\n\r\nein"
+        b'\r\n--b\r\nContent-Disposition: form-data; x="; name=z;"; NAME="q"\r\n\r\nHaus\r\n--'
+        b'\r\n--b\r\nContent-Disposition: form-data; filename="a"; name="q"\r\n\r\nund'
+        b'\r\n--b\r\nContent-Disposition: form-data; name="source"\r\n\r\nen'
+        b'\r\n--b\r\nContent-Disposition: form-data; name="target"\r\n\r\nde\r\n--b--\r\nepilogue'
+    )
+    headers = {"Content-Type": 'Multipart/Form-Data; charset=utf-8; boundary="b"'}
+    answer = HTTP.post(f"{server}translate", content=body, headers=headers).json()
+    assert answer == {
+        "translatedText": [pairs[0].translator.translate("ein"), join_lines(pairs[0], "Haus\n--")]
+    }
+
+
+def join_lines(pair: Pair, text: str) -> str:
+    """Return a text's translation, line by line."""
+    return "\n".join(pair.translator.translate(text.split("\n")))
+
+
+@pytest.mark.parametrize("empty", [None, ""])
+def test_what_a_client_does_not_set_counts_as_absent(
+    server: str, pairs: list[Pair], empty: str | None
+) -> None:
+    """Clients send null, and forms empty fields, for what their user leaves open; an empty text is a text."""
+    fields = {
+        "q": TEXT,
+        "source": "en",
+        "target": "de",
+        "format": empty,
+        "alternatives": empty,
+        "api_key": empty,
+    }
+    wanted = {"translatedText": pairs[0].translator.translate(TEXT)}
+    for way in ("json", "data", "params")[: 1 if empty is None else 3]:
+        assert HTTP.post(server + "translate", **{way: fields}).json() == wanted  # type: ignore[arg-type]
+        assert HTTP.post(server + "translate", **{way: fields | {"q": ""}}).json() == {"translatedText": ""}  # type: ignore[arg-type]
 
 
 def test_lines_lists_and_alternatives_keep_their_places(server: str, pairs: list[Pair]) -> None:
@@ -75,7 +119,7 @@ def test_models_are_described(server: str, pairs: list[Pair]) -> None:
         assert (model["name"], model["summary"], model["examples"]) == ("en-de", "", [])
         answer = post(imported, q=TEXT, source="auto").json()
         assert answer["translatedText"] == translator.translate(TEXT)
-        assert answer["detectedLanguage"] == {"language": "en", "confidence": 0.0}
+        assert answer["detectedLanguage"] == {"language": "en", "confidence": 100.0}
 
 
 def test_attention_of_each_layer_is_shown(server: str, pairs: list[Pair]) -> None:
@@ -99,10 +143,15 @@ def test_attention_of_each_layer_is_shown(server: str, pairs: list[Pair]) -> Non
 @pytest.mark.parametrize(
     ("fields", "status", "error"),
     [
-        ({}, 400, "Invalid request: q: Field required. Expected JSON, as Content-Type application/json, or"),
+        ({}, 400, "Invalid request: missing q parameter"),
+        ({"q": None}, 400, "Invalid request: missing q parameter"),
+        ({"q": "a", "source": ""}, 400, "Invalid request: missing source parameter"),
         ({"q": "a", "target": "fr"}, 400, "en-fr is not available; this server translates en-de, fr-de."),
+        ({"q": "a", "source": "zz"}, 400, "zz is not supported"),
+        ({"q": "a", "target": "zz"}, 400, "zz is not supported"),
+        ({"q": "a", "target": "auto"}, 400, "en-auto is not available; this server translates en-de, fr-de."),
         ({"q": "a", "source": "auto"}, 400, "auto-de is not available; this server translates en-de, fr-de."),
-        ({"q": "a", "format": "html"}, 400, "Invalid request: format: Input should be 'text'"),
+        ({"q": "a", "format": "html"}, 400, "Invalid request: html format is not supported; expected 'text'"),
         ({"q": "a", "alternatives": -1}, 400, "Invalid request: alternatives: Input should be greater than"),
         ({"q": "a" * 10_001}, 400, "Invalid request: 10001 characters exceed the limit of 10000."),
         ({"q": ["a"] * 201}, 400, "Invalid request: 201 lines exceed the limit of 200."),
@@ -118,13 +167,65 @@ def test_a_refusal_says_why(server: str, fields: dict[str, Any], status: int, er
 
 
 @pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({}, MISSING),
+        ({"q": "a", "source": "zz"}, "zz is not supported"),
+        ({"q": "a", "target": "zz"}, "zz is not supported"),
+    ],
+)
+def test_what_libretranslate_refuses_is_refused_in_its_words(
+    server: str, fields: dict[str, str], error: str
+) -> None:
+    """Its own tests compare the whole message."""
+    assert post(server, **fields).json() == {"error": error}
+
+
+@pytest.mark.parametrize(
     ("body", "content_type", "error"),
     [
         (b"{", "application/json", "Invalid request: body: Invalid JSON"),
         (b"[]", "application/json; charset=utf-8", "Invalid request: body: Input should be an object"),
         (b'{"api_key": "\\ud800"}', "application/json", "Invalid request: body: Invalid JSON"),
         (b"q=\xff", "application/x-www-form-urlencoded", "Invalid request: expected UTF-8"),
-        (b'{"q": ""}', "text/plain", "Invalid request: q: Field required; source: Field required; target: F"),
+        (
+            b'{"q": ""}',
+            "text/plain",
+            "Invalid request: missing q parameter; missing source parameter; missing target parameter. "
+            "Expected JSON, as Content-Type application/json, or a form.",
+        ),
+        (
+            b"q=a",
+            "multipart/form-data",
+            "Invalid request: the multipart form is not whole. Expected the bound",
+        ),
+        (
+            b"--b\r\n\r\n--b--",
+            "multipart/form-data; boundary=",
+            "Invalid request: the multipart form is not w",
+        ),
+        (PART, "multipart/form-data; boundary=b", "Invalid request: the multipart form is not whole."),
+        (PART[4:], "multipart/form-data; boundary=b", "Invalid request: the multipart form is not whole."),
+        (
+            PART * 1001 + b"--b--",
+            "multipart/form-data; boundary=b",
+            "Invalid request: the multipart form is not",
+        ),
+        (
+            PART + b"--b--",
+            "multipart/form-data; boundary=b",
+            "Invalid request: missing source parameter; missing",
+        ),
+        (
+            PART.replace(b"ein", b"\xff") + b"--b--",
+            "multipart/form-data; boundary=b",
+            "Invalid request: expected",
+        ),
+        (
+            b"--b\r\nein\r\n--b--",
+            "multipart/form-data; boundary=b",
+            "Invalid request: missing q parameter; miss",
+        ),
     ],
 )
 def test_a_body_that_cannot_be_read_is_refused(
@@ -156,5 +257,54 @@ def test_the_page_needs_no_other_host(server: str) -> None:
     assert HTTP.get(server + "nowhere").json() == {"error": "Not Found"}
     # Bodies are parsed by hand, but described in OpenAPI.
     body = HTTP.get(server + "openapi.json").json()["paths"]["/translate"]["post"]["requestBody"]["content"]
-    assert set(body) == {"application/json", "application/x-www-form-urlencoded"}
+    assert set(body) == {"application/json", "application/x-www-form-urlencoded", "multipart/form-data"}
     assert "alternatives" in body["application/json"]["schema"]["properties"]
+
+
+def test_what_libretranslates_clients_ask_besides_is_answered(server: str, pairs: list[Pair]) -> None:
+    """As LibreTranslate with neither suggestions nor files, and with one source language, which is known."""
+    with running(pairs[:1], keys=("key",)) as single:
+        known = [{"language": "en", "confidence": 100.0}]
+        for way in ("json", "data", "params"):
+            for text in (TEXT, [TEXT, "noch"]):
+                fields: dict[str, Any] = {way: {"q": text, "api_key": "key"}}
+                assert HTTP.post(f"{single}detect", **fields).json() == known
+            for fields in ({}, {way: {"q": ""}}):
+                answer = HTTP.post(f"{single}detect", **fields, headers={"Authorization": "Bearer key"})  # type: ignore[arg-type]
+                assert (answer.status_code, answer.json()) == (400, {"error": MISSING})
+            assert HTTP.post(f"{single}detect", **{way: {"q": "a"}}).status_code == 403  # type: ignore[arg-type]
+        answer = post(single, q=["ein", "Haus"], source="auto", api_key="key").json()
+        assert answer["detectedLanguage"] == known * 2
+        settings = HTTP.get(f"{single}frontend/settings").json()
+        assert settings.pop("language") == {
+            "source": {"code": "en", "name": "English"},
+            "target": {"code": "de", "name": "German"},
+        }
+        assert settings == {
+            "charLimit": 10_000,
+            "frontendTimeout": 500,
+            "apiKeys": True,
+            "keyRequired": True,
+            "suggestions": False,
+            "filesTranslation": False,
+            "supportedFilesFormat": [],
+        }
+    assert HTTP.get(f"{server}frontend/settings").json()["keyRequired"] is False
+    several = HTTP.post(f"{server}detect", json={"q": TEXT})
+    error = "Languages are not detected; this server translates from en and fr."
+    assert (several.status_code, several.json()) == (400, {"error": error})
+    assert HTTP.get(f"{server}spec").json() == HTTP.get(f"{server}openapi.json").json()
+    for path, error in (
+        ("suggest", "Suggestions are disabled on this server."),
+        ("translate_file", "Files translation are disabled on this server."),
+    ):
+        answer = HTTP.post(server + path, files={"file": b"a"})
+        assert (answer.status_code, answer.json()) == (403, {"error": error})
+
+
+@pytest.mark.parametrize("path", ["translate", "detect", "n-best", "attention", "suggest", "translate_file"])
+def test_a_text_must_be_posted(server: str, path: str) -> None:
+    """GET says so, as LibreTranslate does: a text in a GET request would end up in logs and caches."""
+    for method in ("GET", "PUT", "OPTIONS"):
+        answer = HTTP.request(method, server + path)
+        assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
