@@ -1,6 +1,7 @@
 """`convs2s serve`: model folders -> an HTTP API and a page to try them."""
 
 import argparse
+import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -60,6 +61,7 @@ def run(options: argparse.Namespace) -> None:
 
     from convs2s.serve.app import create_app  # noqa: PLC0415
     from convs2s.serve.batching import Batcher  # noqa: PLC0415
+    from convs2s.serve.endings import UVICORN  # noqa: PLC0415
     from convs2s.serve.pairs import load_pairs  # noqa: PLC0415
     from convs2s.serve.requests import RequestReader  # noqa: PLC0415
 
@@ -67,11 +69,14 @@ def run(options: argparse.Namespace) -> None:
         pairs = load_pairs(options.model, options.device, options.beam_size, options.replace)
     for pair in pairs:
         print(f"convs2s: {pair}: {pair.translator.words.precision}", file=sys.stderr)
+    batcher = Batcher(options.batch_lines, options.threads)
     app = create_app(
         pairs,
         RequestReader(keys, options.max_characters, options.max_lines),
-        Batcher(options.batch_lines, options.threads),
+        batcher,
         ["localhost", "127.0.0.1", "[::1]"] if is_local and not keys else ["*"],
     )
-    # Query strings may have texts and keys, so they are not logged.
-    uvicorn.run(app, host=options.host, port=options.port, access_log=False, limit_concurrency=1000)
+    uvicorn.run(app, host=options.host, port=options.port, **UVICORN)
+    if batcher.is_working:  # on lines of requests that have been cut off; Python would wait for it
+        sys.stderr.flush()
+        os._exit(0)

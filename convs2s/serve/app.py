@@ -1,8 +1,6 @@
 """The ASGI application: LibreTranslate's routes, what the page shows besides, and the page."""
 
-import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +9,7 @@ from fastapi import Depends, FastAPI, Request
 from fastapi.responses import FileResponse, JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import ClientDisconnect
 
 from convs2s.package.translator import Translation
 from convs2s.serve.answers import (
@@ -28,6 +27,7 @@ from convs2s.serve.answers import (
     list_languages,
 )
 from convs2s.serve.batching import Batcher
+from convs2s.serve.endings import EndingMiddleware
 from convs2s.serve.pairs import Pair, find_pair
 from convs2s.serve.requests import RequestReader, TextRequest, TranslateRequest, describe_body
 from convs2s.text.languages import name
@@ -39,7 +39,7 @@ EMPTY = Translation("", 0.0, 0.0, [], [], [], None, [])
 def create_app(
     pairs: Sequence[Pair], reader: RequestReader, batcher: Batcher, names: Sequence[str] = ("*",)
 ) -> FastAPI:
-    """Return the application, which translates as long as it runs.
+    """Return the application.
 
     Args:
         pairs: the models.
@@ -47,23 +47,16 @@ def create_app(
         batcher: translates.
         names: of the server, one of which each request must have as its Host.
     """
-
-    @asynccontextmanager
-    async def run_batcher(_: FastAPI) -> AsyncIterator[None]:
-        task = asyncio.create_task(batcher.run())
-        yield
-        task.cancel()
-
     # The pages of the API would load scripts from other hosts; its description, /openapi.json, needs none.
     app = FastAPI(
         title="convs2s",
         description=f"Translates {', '.join(map(str, pairs))}.",
-        lifespan=run_batcher,
         docs_url=None,
         redoc_url=None,
     )
     # Any site can point a name of its own at 127.0.0.1; its pages could then read answers (DNS rebinding).
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=names, www_redirect=False)
+    app.add_middleware(EndingMiddleware)
     add_error_handlers(app)
     add_translations(app, pairs, reader, batcher)
     add_descriptions(app, pairs, reader)
@@ -80,6 +73,16 @@ def add_error_handlers(app: FastAPI) -> None:
     async def report(_: Request, error: HTTPException) -> JSONResponse:
         """Answer with an error's message."""
         return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+
+    @app.exception_handler(ClientDisconnect)
+    async def drop(_: Request, __: ClientDisconnect) -> JSONResponse:
+        """End a request whose client has left while sending it; nobody gets the answer."""
+        return JSONResponse({"error": "The client has closed the connection."}, 499)
+
+    @app.exception_handler(Exception)
+    async def report_bug(_: Request, __: Exception) -> JSONResponse:
+        """Answer a request that has failed by a bug or for lack of memory; uvicorn logs the traceback."""
+        return JSONResponse({"error": "The server has failed to answer; its log says why."}, 500)
 
 
 def add_translations(app: FastAPI, pairs: Sequence[Pair], reader: RequestReader, batcher: Batcher) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 from asyncio import get_running_loop
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -28,6 +28,15 @@ class Job:
     is_abandoned: Callable[[], Awaitable[bool]]
     results: asyncio.Future[list[Any]]
 
+    def end(self, outcome: list[Any] | Exception) -> None:
+        """Give the request its results or its error, unless the server's end has canceled it."""
+        if self.results.done():
+            return
+        if isinstance(outcome, Exception):
+            self.results.set_exception(outcome)
+        else:
+            self.results.set_result(outcome)
+
 
 class Batcher:
     """A queue of requests and the thread that processes them, oldest first.
@@ -41,8 +50,15 @@ class Batcher:
         self.batch_lines = batch_lines
         self._jobs: list[Job] = []
         self._arrived = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
         set_threads = None if threads is None else partial(torch.set_num_threads, threads)
         self._thread = ThreadPoolExecutor(1, "decoding", set_threads)
+        self._work: Future[Sequence[Any]] | None = None
+
+    @property
+    def is_working(self) -> bool:
+        """Whether the thread is processing a batch, which nothing can interrupt."""
+        return self._work is not None and self._work.running()
 
     async def process(
         self, work: Work, lines: Sequence[str], is_abandoned: Callable[[], Awaitable[bool]]
@@ -55,10 +71,12 @@ class Batcher:
         job = Job(work, lines, is_abandoned, get_running_loop().create_future())
         self._jobs.append(job)
         self._arrived.set()
+        if self._task is None:  # there is no event loop before the first request
+            self._task = asyncio.create_task(self._run())
         return await job.results
 
-    async def run(self) -> None:
-        """Process requests until canceled."""
+    async def _run(self) -> None:
+        """Process requests until the event loop ends."""
         while True:
             if not self._jobs:
                 self._arrived.clear()
@@ -67,8 +85,8 @@ class Batcher:
             batch = []
             for job in self._next_batch():
                 if await job.is_abandoned():
-                    job.results.set_exception(HTTPException(499, "The client has closed the connection."))
-                else:
+                    job.end(HTTPException(499, "The client has closed the connection."))
+                elif not job.results.done():
                     batch.append(job)
             if batch:
                 await self._finish(batch)
@@ -87,13 +105,15 @@ class Batcher:
         """Process requests; if that fails, each of them alone, so that one cannot make others fail."""
         lines = [line for job in batch for line in job.lines]
         try:
-            results = iter(await get_running_loop().run_in_executor(self._thread, batch[0].work, lines))
+            self._work = self._thread.submit(batch[0].work, lines)
+            done = await asyncio.wrap_future(self._work)
         except Exception as error:
             if len(batch) == 1:
-                batch[0].results.set_exception(error)
+                batch[0].end(error)
                 return
             for job in batch:
                 await self._finish([job])
             return
+        results = iter(done)
         for job in batch:
-            job.results.set_result(list(islice(results, len(job.lines))))
+            job.end(list(islice(results, len(job.lines))))

@@ -1,5 +1,6 @@
 """Requests: fields from JSON, a form or a query string, an API key, and limits."""
 
+import asyncio
 import re
 import secrets
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 MAX_BYTES = 1 << 20
 MAX_PARTS = 1000
 """Of a multipart form."""
+READ_SECONDS = 30.0
+"""How long a client may take to send the body of its request."""
 
 PARAMETER = re.compile(r';\s*([\w*]+)\s*=\s*(?:"([^"]*)"|([^\s;"]*))')
 """Of a header, such as `; name="q"`: its name, and its value with or without quotation marks."""
@@ -85,8 +88,9 @@ class RequestReader:
         """Return the fields of a request.
 
         Raises:
-            HTTPException: 413 if the body is too large, 403 without a valid key, 400 if a field is
-                missing or impossible, or the text is too long.
+            HTTPException: 408 if the body does not arrive in time, 413 if it is too large, 403 without a
+                valid key, 400 if a field is missing or impossible, or the text is too long.
+            ClientDisconnect: if the client leaves before it has sent the body.
         """
         fields = parse(kind, request, await read_body(request))
         key = (fields.api_key or (bearer.credentials if bearer else "")).encode()
@@ -105,10 +109,15 @@ class RequestReader:
 async def read_body(request: Request) -> bytes:
     """Return the body of a request; errors as `RequestReader.read`."""
     body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_BYTES:
-            raise HTTPException(413, f"The request is too large; expected at most {MAX_BYTES} bytes.")
+    try:
+        async with asyncio.timeout(READ_SECONDS):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > MAX_BYTES:
+                    raise HTTPException(413, f"The request is too large; expected at most {MAX_BYTES} bytes.")
+    except TimeoutError as error:
+        message = f"The request was not complete after {READ_SECONDS:.0f} seconds."
+        raise HTTPException(408, message, {"Connection": "close"}) from error
     return bytes(body)
 
 

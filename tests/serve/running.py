@@ -4,20 +4,27 @@ import socket
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import uvicorn
 
 from convs2s.serve.app import create_app
 from convs2s.serve.batching import Batcher
+from convs2s.serve.endings import UVICORN
 from convs2s.serve.pairs import Pair
 from convs2s.serve.requests import RequestReader
 
 
 @contextmanager
-def running(pairs: Sequence[Pair], keys: tuple[str, ...] = ()) -> Iterator[str]:
-    """Run a server; yield its address, with a slash at the end."""
+def running(pairs: Sequence[Pair], keys: tuple[str, ...] = (), **settings: Any) -> Iterator[str]:
+    """Run a server until the end of the block; yield its address, with a slash at the end.
+
+    Args:
+        settings: changes to those of uvicorn.
+    """
     app = create_app(pairs, RequestReader(keys, 10_000, 200), Batcher(64, threads=None))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="critical"))
+    # Without a configuration of uvicorn's own, pytest gets its log.
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, **(UVICORN | settings)))
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()

@@ -302,9 +302,25 @@ def test_what_libretranslates_clients_ask_besides_is_answered(server: str, pairs
         assert (answer.status_code, answer.json()) == (403, {"error": error})
 
 
+@pytest.mark.parametrize(
+    "path", ["", "page.js", "health", "languages", "models", "frontend/settings", "spec"]
+)
+def test_head_is_get_without_a_body(server: str, path: str) -> None:
+    """Monitors send it; the connection goes on."""
+    with httpx.Client(trust_env=False) as client:
+        for _ in range(2):
+            head, get = client.head(server + path), client.get(server + path)
+            assert head.status_code == get.status_code == 200
+            assert head.content == b"" != get.content
+            kept = ("content-type", "content-length")
+            assert [head.headers[name] for name in kept] == [get.headers[name] for name in kept]
+    wrong = HTTP.post(server + path)
+    assert (wrong.status_code, wrong.json()) == (405, {"error": "Method Not Allowed"})
+
+
 @pytest.mark.parametrize("path", ["translate", "detect", "n-best", "attention", "suggest", "translate_file"])
 def test_a_text_must_be_posted(server: str, path: str) -> None:
     """GET says so, as LibreTranslate does: a text in a GET request would end up in logs and caches."""
-    for method in ("GET", "PUT", "OPTIONS"):
+    for method in ("GET", "HEAD", "PUT", "OPTIONS"):
         answer = HTTP.request(method, server + path)
         assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")

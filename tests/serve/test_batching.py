@@ -44,16 +44,13 @@ def process(worker: Worker, requests: Sequence[Request]) -> list[Any]:
 
     async def run() -> list[Any]:
         batcher = Batcher(batch_lines=3, threads=1)
-        task = asyncio.create_task(batcher.run())
         first = asyncio.ensure_future(batcher.process(worker.upper, ["first"], stays))
         await asyncio.sleep(0.05)
         others = asyncio.gather(*(batcher.process(*request) for request in requests), return_exceptions=True)
         await asyncio.sleep(0.05)
         worker.open.set()
         assert await asyncio.wait_for(first, 10) == ["FIRST"]
-        results = await asyncio.wait_for(others, 10)
-        task.cancel()
-        return results
+        return await asyncio.wait_for(others, 10)
 
     return asyncio.run(run())
 

@@ -1,0 +1,426 @@
+"""However a request ends, the next one is answered, and the log has a line at most."""
+
+import contextlib
+import json
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from convs2s.package.translator import Translation, Translator
+from convs2s.serve.pairs import Pair
+from tests.package.small_package import write_small_package
+from tests.serve.running import running
+
+TEXT = "ein Haus und"
+FIELDS = {"q": TEXT, "source": "en", "target": "de"}
+HTTP = httpx.Client(trust_env=False, timeout=30, limits=httpx.Limits(max_keepalive_connections=0))
+Ending = Callable[[socket.socket], None]
+
+
+class Gate:
+    """A translator that waits until it is let through, and fails at lines that say so."""
+
+    def __init__(self, pair: Pair) -> None:
+        self.translator, self.facts = pair.translator, pair.translator.facts
+        self.open, self.batches = threading.Event(), list[list[str]]()
+
+    def translate_n_best(self, lines: list[str]) -> list[list[Translation]]:
+        self.batches.append(lines)
+        assert self.open.wait(20)
+        if "bug" in lines:
+            raise KeyError("bug")
+        if "memory" in lines:
+            raise MemoryError
+        return self.translator.translate_n_best(lines)
+
+    def wait_for_batches(self, number: int) -> None:
+        end = time.monotonic() + 20
+        while len(self.batches) < number:
+            assert time.monotonic() < end
+            time.sleep(0.005)
+
+
+@pytest.fixture
+def gate(pairs: list[Pair]) -> Iterator[Gate]:
+    gate = Gate(pairs[0])
+    yield gate
+    gate.open.set()  # the thread must not outlive the test
+
+
+def gated(pairs: Sequence[Pair], gate: Gate) -> list[Pair]:
+    return [replace(pairs[0], translator=gate)]  # type: ignore[arg-type]
+
+
+def connect(address: str, buffer: int | None = None) -> socket.socket:
+    """Return a connection to a server; with a small receive buffer, answers do not fit into the kernel's."""
+    client = socket.socket()
+    if buffer is not None:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+    client.settimeout(20)
+    url = httpx.URL(address)
+    client.connect((url.host, url.port))
+    return client
+
+
+def encode(
+    path: str = "/translate", *, method: str = "POST", length: int | None = None, **fields: Any
+) -> bytes:
+    """Return a request; with another Content-Length than its body has if `length` is given."""
+    body = json.dumps(FIELDS | fields).encode()
+    lines = [
+        f"{method} {path} HTTP/1.1",
+        "Host: localhost",
+        "Content-Type: application/json",
+        f"Content-Length: {len(body) if length is None else length}",
+    ]
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+def read_all(client: socket.socket) -> bytes:
+    """Return what the server sends until it closes the connection, which must be within 20 seconds."""
+    answer = b""
+    while chunk := client.recv(1 << 16):
+        answer += chunk
+    return answer
+
+
+def reset(client: socket.socket) -> None:
+    """Close a connection as a process that dies does: with RST."""
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def send_half_header(client: socket.socket) -> None:
+    client.sendall(b"POST /translate HTTP/1.1\r\nHost: loc")
+
+
+def send_half_body(client: socket.socket) -> None:
+    client.sendall(encode(length=1000))
+
+
+def send_half_chunk(client: socket.socket) -> None:
+    client.sendall(
+        b"POST /translate HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n20\r\nq=ein"
+    )
+
+
+def send_half_body_and_reset(client: socket.socket) -> None:
+    send_half_body(client)
+    reset(client)
+
+
+def send_whole(client: socket.socket) -> None:
+    client.sendall(encode())
+
+
+def send_whole_and_reset(client: socket.socket) -> None:
+    send_whole(client)
+    reset(client)
+
+
+def send_rubbish(client: socket.socket) -> None:
+    client.sendall(b"\x16\x03\x01 this is no HTTP\r\n\r\n")
+
+
+def send_two_lengths(client: socket.socket) -> None:
+    client.sendall(b"POST /detect HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nq=ab")
+
+
+def send_too_much(client: socket.socket) -> None:
+    client.sendall(encode(q="a" * (1 << 20)))
+
+
+def offer_another_protocol(client: socket.socket) -> None:
+    client.sendall(
+        b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
+        b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        send_half_header,
+        send_half_body,
+        send_half_chunk,
+        send_half_body_and_reset,
+        send_whole,
+        send_whole_and_reset,
+        send_rubbish,
+        send_two_lengths,
+        send_too_much,
+        offer_another_protocol,
+    ],
+)
+def test_a_client_that_leaves_hurts_nobody(
+    server: str, pairs: list[Pair], caplog: pytest.LogCaptureFixture, ending: Ending
+) -> None:
+    """Of ten that leave at once, each costs the log a line at most; the next request gets its answer."""
+    caplog.clear()
+    for _ in range(10):
+        with connect(server) as client:
+            ending(client)
+    answer = HTTP.post(f"{server}translate", json=FIELDS)
+    assert answer.json() == {"translatedText": pairs[0].translator.translate(TEXT)}
+    time.sleep(0.05)
+    assert len(caplog.records) <= 10
+    check_log(caplog)
+
+
+def check_log(caplog: pytest.LogCaptureFixture) -> None:
+    """No line of the log has a traceback, or several lines."""
+    for record in caplog.records:
+        assert record.exc_info is None and "\n" not in record.getMessage().strip(), record
+
+
+def test_lines_of_a_client_that_has_left_are_not_translated(pairs: list[Pair], gate: Gate) -> None:
+    """Whoever waits behind it is served, whether it left the queue or the batch that is being translated."""
+    with running(gated(pairs, gate)) as address:
+        with connect(address) as translated:
+            translated.sendall(encode(q="noch"))
+            gate.wait_for_batches(1)
+            with connect(address) as queued:
+                queued.sendall(encode(q="eins"))
+                time.sleep(0.05)
+        with closing(connect(address)) as waiting:
+            waiting.sendall(encode().replace(b"Host:", b"Connection: close\r\nHost:"))
+            time.sleep(0.05)
+            gate.open.set()
+            text = pairs[0].translator.translate(TEXT)
+            assert json.loads(read_all(waiting).partition(b"\r\n\r\n")[2]) == {"translatedText": text}
+    assert gate.batches == [["noch"], [TEXT]]
+
+
+@pytest.mark.parametrize("line", ["bug", "memory"])
+def test_only_the_request_that_fails_gets_the_error(
+    pairs: list[Pair], gate: Gate, caplog: pytest.LogCaptureFixture, line: str
+) -> None:
+    """Requests of its batch and later ones are answered. Its traceback is in the log, once."""
+    answers = dict[str, httpx.Response]()
+
+    def send(address: str, text: str) -> None:
+        answers[text] = HTTP.post(f"{address}translate", json=FIELDS | {"q": text})
+
+    with running(gated(pairs, gate)) as address:
+        threads = [threading.Thread(target=send, args=(address, text)) for text in ("noch", line, TEXT)]
+        threads[0].start()
+        gate.wait_for_batches(1)
+        for thread in threads[1:]:
+            thread.start()
+        time.sleep(0.1)
+        gate.open.set()
+        for thread in threads:
+            thread.join()
+        send(address, "Haus")
+    assert sorted(map(len, gate.batches)) == [1, 1, 1, 1, 2], "they did not share a batch"
+    assert answers.pop(line).json() == {"error": "The server has failed to answer; its log says why."}
+    assert {text: answer.json()["translatedText"] for text, answer in answers.items()} == {
+        text: pairs[0].translator.translate(text) for text in ("noch", TEXT, "Haus")
+    }
+    assert [record.levelname for record in caplog.records if record.exc_info] == ["ERROR"]
+
+
+def ask_and_send_half_a_body(client: socket.socket) -> None:
+    """Get an answer before the body has been sent, and go on sending."""
+    client.sendall(encode("/languages", method="GET", length=1000))
+    assert client.recv(15) == b"HTTP/1.1 200 OK"
+    client.sendall(b"a")
+
+
+@pytest.mark.parametrize(
+    ("ending", "status"),
+    [
+        (lambda _: None, b""),
+        (send_half_header, b""),
+        (send_half_body, b"HTTP/1.1 408 Request Timeout"),
+        (send_half_chunk, b"HTTP/1.1 408 Request Timeout"),
+        (ask_and_send_half_a_body, None),
+    ],
+)
+def test_a_client_that_does_not_go_on_is_left(
+    server: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    ending: Ending,
+    status: bytes | None,
+) -> None:
+    """Else a thousand of them would lock all others out; their bytes, even if there are some, do not help."""
+    monkeypatch.setattr("convs2s.serve.endings.IDLE_SECONDS", 0.3)
+    monkeypatch.setattr("convs2s.serve.requests.READ_SECONDS", 0.3)
+    begin = time.monotonic()
+    with connect(server) as client:
+        ending(client)
+        answer = read_all(client)
+    assert 0.25 < time.monotonic() - begin < 5
+    if status is not None:
+        assert answer[: len(status)] == status and bool(status) == bool(answer)
+    caplog.clear()
+    assert HTTP.get(f"{server}health").json() == {"status": "ok"}
+    check_log(caplog)
+
+
+def test_requests_that_take_longer_than_a_client_may_idle_are_answered(
+    pairs: list[Pair], gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limits are of the client's time, not of the server's."""
+    monkeypatch.setattr("convs2s.serve.endings.IDLE_SECONDS", 0.2)
+    monkeypatch.setattr("convs2s.serve.requests.READ_SECONDS", 0.2)
+    with running(gated(pairs, gate)) as address, httpx.Client(trust_env=False) as client:
+        timer = threading.Timer(0.6, gate.open.set)
+        timer.start()
+        for _ in range(2):  # on one connection
+            assert client.post(f"{address}translate", json=FIELDS).status_code == 200
+
+
+@pytest.fixture
+def large_pairs(pairs: list[Pair]) -> list[Pair]:
+    """Pairs of which /models says more than the kernel's buffers hold, 20 MB."""
+    translator = pairs[0].translator
+    assert translator.facts is not None
+    facts = replace(translator.facts, examples=[("a" * 10_000, "")] * 2000)
+    plain = Translator(translator.words, translator.source, translator.target, None, facts)
+    return [replace(pairs[0], translator=plain)]
+
+
+def ask_and_read_little(client: socket.socket) -> None:
+    client.sendall(encode("/models", method="GET"))
+    assert client.recv(15) == b"HTTP/1.1 200 OK"
+
+
+def test_an_answer_that_is_not_read_is_dropped(
+    large_pairs: list[Pair], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a client would else hold its connection and its answer as long as it likes."""
+    monkeypatch.setattr("convs2s.serve.endings.IDLE_SECONDS", 0.3)
+    with running(large_pairs) as address, connect(address, 4096) as client:
+        ask_and_read_little(client)
+        time.sleep(1)
+        assert HTTP.get(f"{address}health").status_code == 200
+        with contextlib.suppress(ConnectionResetError):
+            assert len(read_all(client)) < 20_000_000
+
+
+def test_the_server_does_not_wait_for_a_client_that_does_not_read(large_pairs: list[Pair]) -> None:
+    """Longer than the grace time; its answer is complete, as far as uvicorn knows."""
+    with running(large_pairs, timeout_graceful_shutdown=1) as address:
+        client = connect(address, 4096)
+        ask_and_read_little(client)
+        begin = time.monotonic()
+    assert 1 <= time.monotonic() - begin < 3
+    client.close()
+
+
+@pytest.mark.parametrize(
+    ("ending", "status"),
+    [
+        (lambda _: None, b""),
+        (send_half_header, b""),
+        (send_half_body, b"HTTP/1.1 503 Service Unavailable"),
+        (send_half_chunk, b"HTTP/1.1 503 Service Unavailable"),
+        (send_whole, b"HTTP/1.1 503 Service Unavailable"),
+    ],
+)
+def test_the_server_ends_whatever_its_clients_do(
+    pairs: list[Pair], gate: Gate, caplog: pytest.LogCaptureFixture, ending: Ending, status: bytes
+) -> None:
+    """Within the grace time; nothing it cuts off costs a traceback, now or when its thread ends."""
+    with running(gated(pairs, gate), timeout_graceful_shutdown=1) as address:
+        client = connect(address)
+        ending(client)
+        if ending is send_whole:
+            gate.wait_for_batches(1)
+        time.sleep(0.05)
+        begin = time.monotonic()
+    assert time.monotonic() - begin < 3
+    with closing(client):
+        answer = read_all(client)
+    assert answer[: len(status)] == status
+    if status:
+        assert json.loads(answer.partition(b"\r\n\r\n")[2]) == {"error": "The server is shutting down."}
+    gate.open.set()
+    time.sleep(0.05)
+    check_log(caplog)
+
+
+def test_running_requests_are_answered_before_the_server_ends(pairs: list[Pair], gate: Gate) -> None:
+    """Also those that wait in the queue, on a connection that would stay open; new ones are refused."""
+    with running(gated(pairs, gate)) as address:
+        clients = [connect(address), connect(address)]
+        for client, text in zip(clients, ("noch", TEXT), strict=True):
+            client.sendall(encode(q=text))
+            time.sleep(0.05)
+        gate.wait_for_batches(1)
+        timer = threading.Timer(0.5, gate.open.set)
+        timer.start()
+    with pytest.raises(ConnectionRefusedError):
+        connect(address)
+    for client, text in zip(clients, ("noch", TEXT), strict=True):
+        with closing(client):
+            answer = json.loads(read_all(client).partition(b"\r\n\r\n")[2])
+        assert answer == {"translatedText": pairs[0].translator.translate(text)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("ending", "signals", "seconds"),
+    [
+        (lambda _: None, (signal.SIGTERM,), 2),
+        (lambda _: None, (signal.SIGINT,), 2),
+        (send_half_header, (signal.SIGTERM,), 2),
+        (send_half_body, (signal.SIGTERM,), 10),
+        (send_half_body, (signal.SIGINT,), 10),
+        (send_half_body, (signal.SIGTERM, signal.SIGTERM), 10),
+        (send_half_body, (signal.SIGINT, signal.SIGINT), 2),
+        (send_half_body, (signal.SIGTERM, signal.SIGINT), 2),
+        ("much", (signal.SIGTERM,), 10),
+        ("much", (signal.SIGINT,), 10),
+        ("much", (signal.SIGINT, signal.SIGINT), 2),
+    ],
+)
+def test_signals_end_the_process(
+    tmp_path: Path, ending: Ending | str, signals: Sequence[int], seconds: float
+) -> None:
+    """In less time than Docker gives it, even if a batch is being translated, which nothing can interrupt."""
+    log = tmp_path / "log"
+    folder = write_small_package(tmp_path / "model", languages=("en", "de"))
+    command = [sys.executable, "-m", "convs2s.cli", "serve", "--model", str(folder), "--port", "0"]
+    with log.open("w") as file:
+        process = subprocess.Popen(
+            [*command, "--max-lines", "100000", "--max-characters", "1000000", "--threads", "1"], stderr=file
+        )
+    try:
+        end = time.monotonic() + 60
+        while not (address := re.search(r"http://\S+", log.read_text())):
+            assert process.poll() is None and time.monotonic() < end, log.read_text()
+            time.sleep(0.05)
+        with connect(address[0]) as client:
+            if callable(ending):
+                ending(client)
+            else:
+                client.sendall(encode(q=["Das ist ein Haus und noch eins ."] * 20_000))
+            time.sleep(0.5)
+            begin = time.monotonic()
+            for number in signals:
+                process.send_signal(number)
+                time.sleep(0.3)
+            status = process.wait(30)
+            assert time.monotonic() - begin < seconds
+    finally:
+        process.kill()
+    # uvicorn ends as by the signal, or normally after Ctrl-C.
+    assert status in {-signal.SIGTERM, 0, 130}
+    text = log.read_text()
+    assert "Traceback" not in text, text
+    assert len(text.splitlines()) < 20
