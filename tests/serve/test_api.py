@@ -36,7 +36,7 @@ def test_a_multipart_form_may_have_what_other_clients_write(server: str, pairs: 
     """Several texts, headers in any case and order, a name without quotation marks, and files, left out."""
     body = (
         b"preamble\r\n--b \r\ncontent-type: text/plain\r\nCONTENT-DISPOSITION: form-data;name=q\r\n\r\nein"
-        b'\r\n--b\r\nContent-Disposition: form-data; x="; name=z;"; NAME="q"\r\n\r\nHaus\r\n--'
+        b'\r\n--b\r\nContent-Disposition: form-data; NAME="q"; x="; name=z;"\r\n\r\nHaus\r\n--'
         b'\r\n--b\r\nContent-Disposition: form-data; filename="a"; name="q"\r\n\r\nund'
         b'\r\n--b\r\nContent-Disposition: form-data; name="source"\r\n\r\nen'
         b'\r\n--b\r\nContent-Disposition: form-data; name="target"\r\n\r\nde\r\n--b--\r\nepilogue'

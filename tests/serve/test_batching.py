@@ -75,3 +75,26 @@ def test_failing_and_abandoned_requests_hold_up_no_other() -> None:
     assert isinstance(bad, ValueError)
     assert isinstance(gone, HTTPException)
     assert worker.batches == [["first"], ["", "a"], [""], ["a"]]
+
+
+def test_a_canceled_request_holds_up_no_other() -> None:
+    """The server's end cancels requests, whether they wait or are being processed; the queue goes on."""
+    worker = Worker()
+
+    async def run() -> str:
+        batcher = Batcher(batch_lines=3, threads=1)
+        requests = [
+            asyncio.ensure_future(batcher.process(worker.upper, [line], stays))
+            for line in ("first", "a", "b")
+        ]
+        await asyncio.sleep(0.05)
+        waiting = [asyncio.ensure_future(batcher.process(worker.lower, [line], stays)) for line in ("C", "D")]
+        await asyncio.sleep(0.05)
+        for request in (requests[1], waiting[0]):
+            request.cancel()
+        worker.open.set()
+        results = await asyncio.wait_for(asyncio.gather(*requests, *waiting, return_exceptions=True), 10)
+        return str(results)
+
+    assert asyncio.run(run()) == "[['FIRST'], CancelledError(), ['B'], CancelledError(), ['d']]"
+    assert worker.batches == [["first", "a", "b"], ["D"]]

@@ -266,6 +266,7 @@ def test_a_client_that_does_not_go_on_is_left(
     assert 0.25 < time.monotonic() - begin < 5
     if status is not None:
         assert answer[: len(status)] == status and bool(status) == bool(answer)
+        assert (b"connection: close" in answer) == bool(status)
     caplog.clear()
     assert HTTP.get(f"{server}health").json() == {"status": "ok"}
     check_log(caplog)
