@@ -14,6 +14,8 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 MAX_BYTES = 1 << 20
 MAX_PARTS = 1000
 """Of a multipart form."""
+MAX_FAULTS = 5
+"""That an answer names; each item of a list can be one."""
 READ_SECONDS = 30.0
 """How long a client may take to send the body of its request."""
 
@@ -171,20 +173,21 @@ def read_parameters(header: str) -> dict[str, str]:
 
 
 def describe_faults(error: ValidationError) -> str:
-    """Return what is wrong with fields, where LibreTranslate says it, in its words."""
-    faults = []
-    for fault in error.errors():
+    """Return what is wrong with fields, in LibreTranslate's words where it refuses the same."""
+    faults = error.errors()
+    sentences = []
+    for fault in faults[:MAX_FAULTS]:
         name = ".".join(map(str, fault["loc"])) or "body"
         if fault["type"] == "missing":
-            faults.append(f"missing {name} parameter")
+            sentences.append(f"missing {name} parameter")
         elif fault["type"] == "literal_error":
-            faults.append(f"{fault['input']} {name} is not supported; expected {fault['ctx']['expected']}")
+            sentences.append(f"{fault['input']} {name} is not supported; expected {fault['ctx']['expected']}")
         else:
-            faults.append(f"{name}: {fault['msg']}")
-    if len(faults) == 1 and error.errors()[0]["loc"]:
-        return faults[0]
+            sentences.append(f"{name}: {fault['msg']}")
+    if len(faults) == 1 and faults[0]["loc"]:
+        return sentences[0]
     # Probably the whole body was meant to be something else.
-    return f"{'; '.join(faults)}. Expected JSON, as Content-Type application/json, or a form."
+    return f"{'; '.join(sentences)}. Expected JSON, as Content-Type application/json, or a form."
 
 
 def describe_body(kind: type[TextRequest]) -> dict[str, Any]:

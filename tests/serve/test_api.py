@@ -151,6 +151,11 @@ def test_attention_of_each_layer_is_shown(server: str, pairs: list[Pair]) -> Non
         ({"q": "a", "target": "zz"}, 400, "zz is not supported"),
         ({"q": "a", "target": "auto"}, 400, "en-auto is not available; this server translates en-de, fr-de."),
         ({"q": "a", "source": "auto"}, 400, "auto-de is not available; this server translates en-de, fr-de."),
+        (
+            {"q": [None] * 9},
+            400,
+            "Invalid request: q.str: Input should be a valid string; q.list[str].0: Input ",
+        ),
         ({"q": "a", "format": "html"}, 400, "Invalid request: html format is not supported; expected 'text'"),
         ({"q": "a", "alternatives": -1}, 400, "Invalid request: alternatives: Input should be greater than"),
         ({"q": "a" * 10_001}, 400, "Invalid request: 10001 characters exceed the limit of 10000."),
@@ -164,6 +169,7 @@ def test_a_refusal_says_why(server: str, fields: dict[str, Any], status: int, er
         answer = post(server, path, **fields)
         assert answer.status_code == status
         assert answer.json()["error"].startswith(error)
+        assert len(answer.content) < 400
 
 
 @pytest.mark.parametrize(
