@@ -1,6 +1,7 @@
 """`convs2s serve`: model folders -> an HTTP API and a page to try them."""
 
 import argparse
+import contextlib
 import os
 import sys
 from importlib.util import find_spec
@@ -61,7 +62,7 @@ def run(options: argparse.Namespace) -> None:
 
     from convs2s.serve.app import create_app  # noqa: PLC0415
     from convs2s.serve.batching import Batcher  # noqa: PLC0415
-    from convs2s.serve.endings import UVICORN  # noqa: PLC0415
+    from convs2s.serve.endings import UVICORN, Server  # noqa: PLC0415
     from convs2s.serve.pairs import load_pairs  # noqa: PLC0415
     from convs2s.serve.requests import RequestReader  # noqa: PLC0415
 
@@ -76,7 +77,8 @@ def run(options: argparse.Namespace) -> None:
         batcher,
         ["localhost", "127.0.0.1", "[::1]"] if is_local and not keys else ["*"],
     )
-    uvicorn.run(app, host=options.host, port=options.port, **UVICORN)
+    with contextlib.suppress(KeyboardInterrupt):  # with which uvicorn ends after Ctrl-C
+        Server(uvicorn.Config(app, host=options.host, port=options.port, **UVICORN)).run()
     if batcher.is_working:  # on lines of requests that have been cut off; Python would wait for it
         sys.stderr.flush()
         os._exit(0)

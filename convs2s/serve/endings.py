@@ -1,8 +1,10 @@
 """How connections and requests end in a bounded time, whatever their clients do, and when the server ends."""
 
 import asyncio
+import socket
 from typing import Any
 
+import uvicorn
 from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -82,6 +84,16 @@ class EndingMiddleware:
             if not has_started:
                 error = JSONResponse({"error": "The server is shutting down."}, 503, {"Connection": "close"})
                 await error(scope, receive, send)
+
+
+class Server(uvicorn.Server):
+    """Lets the requests that it cancels in the end answer before its signal ends the process."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End; a second Ctrl-C has already said that nobody is to wait."""
+        await super().shutdown(sockets)
+        if self.server_state.tasks and not self.force_exit:
+            await asyncio.wait(self.server_state.tasks, timeout=1)
 
 
 UVICORN: dict[str, Any] = {

@@ -14,7 +14,7 @@ from tests.package.small_package import write_small_package
 def served(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Collect applications instead of serving them."""
     apps: list[Any] = []
-    monkeypatch.setattr("uvicorn.run", lambda app, **_: apps.append(app))
+    monkeypatch.setattr("convs2s.serve.endings.Server.run", lambda server: apps.append(server.config.app))
     return apps
 
 

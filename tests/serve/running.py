@@ -10,7 +10,7 @@ import uvicorn
 
 from convs2s.serve.app import create_app
 from convs2s.serve.batching import Batcher
-from convs2s.serve.endings import UVICORN
+from convs2s.serve.endings import UVICORN, Server
 from convs2s.serve.pairs import Pair
 from convs2s.serve.requests import RequestReader
 
@@ -24,7 +24,7 @@ def running(pairs: Sequence[Pair], keys: tuple[str, ...] = (), **settings: Any) 
     """
     app = create_app(pairs, RequestReader(keys, 10_000, 200), Batcher(64, threads=None))
     # Without a configuration of uvicorn's own, pytest gets its log.
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, **(UVICORN | settings)))
+    server = Server(uvicorn.Config(app, log_config=None, **(UVICORN | settings)))
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()

@@ -260,7 +260,8 @@ def test_the_page_needs_no_other_host(server: str) -> None:
     assert "content=\"default-src 'none'; script-src 'self'; style-src 'self'; img-src data:;" in page
     for text in (page, *(HTTP.get(server + path).text for path in ("page.css", "page.js"))):
         assert "//" not in text.replace("// ", "")
-    assert HTTP.get(server + "nowhere").json() == {"error": "Not Found"}
+    for path in ("nowhere", "docs", "metrics", "download_file/a", "page", "../app.py"):
+        assert HTTP.get(server + path).json() == {"error": "Not Found"}
     # Bodies are parsed by hand, but described in OpenAPI.
     body = HTTP.get(server + "openapi.json").json()["paths"]["/translate"]["post"]["requestBody"]["content"]
     assert set(body) == {"application/json", "application/x-www-form-urlencoded", "multipart/form-data"}
@@ -330,3 +331,13 @@ def test_a_text_must_be_posted(server: str, path: str) -> None:
     for method in ("GET", "HEAD", "PUT", "OPTIONS"):
         answer = HTTP.request(method, server + path)
         assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
+
+
+def test_pages_of_other_sites_cannot_read_answers(server: str) -> None:
+    """LibreTranslate lets any site use it; this server may be on the machine of whoever visits one."""
+    for answer in (
+        post(server, q="a"),
+        HTTP.get(f"{server}models", headers={"Origin": "https://example.org"}),
+    ):
+        assert answer.status_code == 200
+        assert not [name for name in answer.headers if name.startswith("access-control")]
