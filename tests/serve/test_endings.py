@@ -219,7 +219,7 @@ def test_only_the_request_that_fails_gets_the_error(
         gate.wait_for_batches(1)
         for thread in threads[1:]:
             thread.start()
-        time.sleep(0.1)
+        time.sleep(0.5)  # until both are in the queue
         gate.open.set()
         for thread in threads:
             thread.join()
@@ -342,7 +342,7 @@ def test_the_server_ends_whatever_its_clients_do(
         ending(client)
         if ending is send_whole:
             gate.wait_for_batches(1)
-        time.sleep(0.05)
+        time.sleep(0.3)  # until the server has read it
         begin = time.monotonic()
     assert time.monotonic() - begin < 3
     with closing(client):
@@ -361,7 +361,7 @@ def test_running_requests_are_answered_before_the_server_ends(pairs: list[Pair],
         clients = [connect(address), connect(address)]
         for client, text in zip(clients, ("noch", TEXT), strict=True):
             client.sendall(encode(q=text))
-            time.sleep(0.05)
+            time.sleep(0.2)  # until the server has read it
         gate.wait_for_batches(1)
         timer = threading.Timer(0.5, gate.open.set)
         timer.start()
