@@ -49,7 +49,7 @@ STAGES = {
         "valid": "data/tokenized/valid",
         "out": "data/filtered",
     },
-    "vocabulary": {"start": NOTHING, "train": "data/filtered/train", "out": "data/vocabulary"},
+    "vocabulary": {"train": "data/filtered/train", "out": "data/vocabulary"},
     "encode": {"vocabulary": "data/vocabulary", "pairs": "data/filtered/train", "out": "data/encoded/train"},
     "align": {
         "source": "data/filtered/train/source.txt",
@@ -130,6 +130,7 @@ def measure_all(folder: Path, pairs: int, params: Path, last: str) -> Iterator[t
     content["replace"]["enabled"] = True  # otherwise nothing would be aligned
     content["candidates"]["per_source"] = 1000
     content["vocabulary"] |= {"source_size": VOCABULARY, "target_size": VOCABULARY}
+    content["train"]["start_from"] = NOTHING
     content["filter"]["max_overlap"] = None  # samples of the same sentences overlap
     write_json(folder / "params.yaml", content)
     write_folder(folder / "data/raw/train", sample(pairs, seed=1))

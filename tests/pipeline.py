@@ -23,9 +23,9 @@ ROOT = Path(__file__).parent.parent
 WITH_ENSEMBLE = {"seeds": [1, 2], "evaluate.ensembles": ["all"]}
 
 
-def run_here(command: str, folder: Path) -> None:
-    """Run `python -m MODULE ARGUMENTS` in this process."""
-    python, option, module, *arguments = shlex.split(command)
+def run_here(command: str, stage: str, folder: Path) -> None:
+    """Run a stage's command, `python -m MODULE ARGUMENTS`, in this process, with DVC's name of the stage."""
+    python, option, module, *arguments = shlex.split(command.replace("$DVC_STAGE", stage))
     assert (python, option) == ("python", "-m"), command
     with (
         contextlib.chdir(folder),
@@ -49,9 +49,9 @@ def run_all(params: Params, data: Path) -> None:
             YAML(typ="safe").dump(params.model_dump(mode="json"), stream)
         Repo.init(str(folder), no_scm=True).close()
         with Repo(str(folder)) as repo:
-            commands = [stage.cmd for stage in nx.dfs_postorder_nodes(repo.index.graph)]
-        for command in commands:
-            run_here(command, folder)
+            stages = [(stage.cmd, stage.name) for stage in nx.dfs_postorder_nodes(repo.index.graph)]
+        for command, name in stages:
+            run_here(command, name, folder)
 
 
 def bare_repository(folder: Path, overrides: Mapping[str, Any]) -> Path:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -17,6 +18,7 @@ from dvc.stage.run import cmd_run
 from ruamel.yaml import YAML
 
 from pipelines.flows.graph import name_of
+from tests.faults import repository, results
 from tests.flows import toy
 from tests.light_dvc import light_dvc, parse_json
 from tests.package.small_package import write_small_package
@@ -293,3 +295,116 @@ def test_experiments_run_in_copies(plain_clone: Path, monkeypatch: pytest.Monkey
         toy.run(plain_clone, "dvc", "exp", "run", *options)
     toy.run(plain_clone, "dvc", "exp", "run", "--run-all")
     assert shown(plain_clone) == {"temp": 4, "queue": 5}
+
+
+def test_no_command_has_text_of_params_yaml() -> None:
+    """DVC reads the file before anything checks it, so that any key may have any text, even a number's.
+
+    Only what dvc.yaml itself lists may be put into a command: the splits of a matrix.
+    """
+    for name, stage in YAML(typ="safe").load(ROOT / "dvc.yaml")["stages"].items():
+        own = {
+            f"item.{key}"
+            for key, values in stage.get("matrix", {}).items()
+            if isinstance(values, list) and not re.search(r"\$\{", str(values))
+        }
+        assert set(re.findall(r"\$\{(.*?)\}", stage["cmd"])) <= own, name
+        assert re.findall(r"[`\\;&|<>]|\$(?!\{|DVC_STAGE\b)", stage["cmd"]) == [], name
+        assert stage["cmd"].count("$DVC_STAGE") == stage["cmd"].count('"$DVC_STAGE"'), name
+
+
+def attack(name: str) -> str:
+    """Return a text that makes a file if a shell reads it, in quotes of either kind or without."""
+    return f"$(touch PWNED.{name})'$(touch PWNED.{name})'"
+
+
+def attacked(value: Any, name: str = "") -> Any:
+    """Return params.yaml with an attack in each of its values; an empty list gets one, too."""
+    if isinstance(value, dict):
+        return {key: attacked(one, f"{name}.{key}".lstrip(".")) for key, one in value.items()}
+    if isinstance(value, list):
+        return [attacked(one, f"{name}.{number}") for number, one in enumerate(value or [None])]
+    return attack(name)
+
+
+def test_no_value_of_params_yaml_reaches_a_shell(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All values are attacks, and every stage runs its command in a shell, as nothing checks them here.
+
+    The stage `control` shows that they are. What DVC records is the path as it is written.
+    """
+    path = clone / "params.yaml"
+    values = attacked(parse_json(path.read_text(), str(path)))
+    path.write_text(json.dumps(values))
+    folders = [values["download"]["folder"], values["train"]["start_from"]]
+    folders += [values["augment"][key] for key in ("models", "text")]
+    for folder in folders:
+        (clone / folder).mkdir()
+    content = YAML(typ="safe").load(clone / "dvc.yaml")
+    content["stages"]["control"] = {"cmd": 'true "${package.name}"', "outs": ["data/control"]}
+    (clone / "dvc.yaml").write_text(json.dumps(content))
+    toy.write_program(clone / "bin" / "python", "exit 0")
+    monkeypatch.setenv("PATH", f"{clone / 'bin'}:/usr/bin:/bin")
+    monkeypatch.setenv("SHELL", "/bin/sh")
+
+    def run_and_play(stage: Any, dry: bool = False, run_env: Any = None) -> None:
+        cmd_run(stage, dry, run_env)
+        play(stage, dry)
+
+    monkeypatch.setattr("dvc.stage.run.cmd_run", run_and_play)
+    toy.dvc(clone, "repro")
+    executed = (clone / "ran.txt").read_text().splitlines()
+    with Repo(str(clone)) as repo:
+        assert sorted(executed) == sorted(name_of(stage) for stage in repo.index.stages if stage.cmd)
+    assert f"train@{attack('seeds.0')}" in executed
+    assert f"ensemble@{attack('evaluate.ensembles.0')}" in executed
+    assert {path.name for path in clone.rglob("PWNED*")} == {"PWNED.package.name"}
+    recorded = parse_json((clone / "dvc.lock").read_text(), "dvc.lock")["stages"]
+    for name, declared in (
+        ("augment", folders[2:]),
+        ("truecase", folders[1:2]),
+        ("vocabulary", folders[1:2]),
+    ):
+        assert set(declared) < {dep["path"] for dep in recorded[name]["deps"]}
+
+
+@pytest.mark.slow
+def test_any_name_of_a_folder_may_be_used(tmp_path: Path) -> None:
+    """Also one that a shell would run or change: the stage reads what DVC records, and all of the DAG runs.
+
+    Training starts from one model, and the same model translates more text.
+    """
+    folder = repository.make_base(tmp_path)
+    names = {"start": " $(touch PWNED) ~ model ", "models": "$HOME", "own": '`touch PWNED`";touch PWNED"'}
+    for name in ("start", "models"):
+        shutil.copytree(folder / "data/models/1", folder / names[name])
+    (folder / "data/own").rename(folder / names["own"])
+    yaml, path = YAML(typ="safe"), folder / "params.yaml"
+    params = yaml.load(path)
+    params["download"] |= {
+        "folder": names["own"],
+        "valid": {"sources": params["download"]["test"]["sources"]},
+    }
+    params["filter"]["valid_every"] = None
+    params["train"]["start_from"], params["augment"]["models"] = names["start"], names["models"]
+    params["package"]["name"] = params["augment"]["tag"] = "$(touch${IFS}PWNED)"
+    with path.open("w", encoding="utf-8") as stream:
+        yaml.dump(params, stream)
+    env = {"PYTHONPATH": str(ROOT), "SHELL": "/bin/sh", "HOME": str(tmp_path), "DVC_NO_ANALYTICS": "1"}
+    env["PATH"] = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    command = [sys.executable, "-m", "dvc", "repro"]
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert list(tmp_path.rglob("PWNED*")) == []
+    stages = results.lock(folder)
+    for stage, key, name in (
+        ("download@train", "download.folder", "own"),
+        ("augment", "augment.models", "models"),
+        ("truecase", "train.start_from", "start"),
+        ("vocabulary", "train.start_from", "start"),
+    ):
+        (dep,) = (dep for dep in stages[stage]["deps"] if dep["path"] == names[name])
+        assert stages[stage]["params"]["params.yaml"][key] == dep["path"]
+        assert dep["nfiles"] == len(list((folder / names[name]).iterdir()))
+    assert (folder / "data/raw/augmented/target.txt").stat().st_size > 0
+    vocabularies = [path / "source.tsv" for path in (folder / "data/vocabulary", folder / names["start"])]
+    assert vocabularies[0].read_bytes() == vocabularies[1].read_bytes()

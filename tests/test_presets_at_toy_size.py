@@ -94,8 +94,8 @@ def prepare(params: Params, data: Path) -> None:
     languages = params.languages
     for split in get_args(Split):
         download.run(params.download, languages, split, data / "downloads", data / "raw" / split)
-    truecase.run(params.tokenize, languages, Path(NOTHING), data / "raw/train", data / "truecasers")
-    augment.run(Path(NOTHING), Path(NOTHING), data / "raw/train", data / "raw/augmented")
+    truecase.run(params.tokenize, languages, NOTHING, data / "raw/train", data / "truecasers")
+    augment.run(NOTHING, NOTHING, data / "raw/train", data / "raw/augmented")
     for split in ("train", "augmented", "valid", "development"):
         folders = data / "truecasers", data / "raw" / split, data / "tokenized" / split
         tokenize.run(params.tokenize, languages, *folders)
@@ -109,7 +109,7 @@ def prepare(params: Params, data: Path) -> None:
         data / "tokenized/valid",
         data / "filtered",
     )
-    vocabulary.run(params.vocabulary, Path(NOTHING), data / "filtered/train", data / "vocabulary")
+    vocabulary.run(params.vocabulary, NOTHING, data / "filtered/train", data / "vocabulary")
     for split in ("train", "valid"):
         encode.run(data / "vocabulary", data / "filtered" / split, data / "encoded" / split)
 

@@ -7,6 +7,10 @@ from pydantic import Field, model_validator
 from convs2s.config.download import WORD
 from convs2s.config.section import NOTHING, Count, Positive, Section
 
+AugmentModels = Annotated[str, "augment.models"]
+AugmentText = Annotated[str, "augment.text"]
+"""Keys that the stage augment takes, which uses no other of its section; the stage filter uses them."""
+
 
 class FilterParams(Section):
     """Which training pairs are kept; null turns a limit off."""
@@ -32,9 +36,9 @@ class FilterParams(Section):
 class AugmentParams(Section):
     """Training pairs that models translate: for back-translation or distillation; filtered like others."""
 
-    models: str
+    models: AugmentModels
     """A model folder, or a folder of several, which translate as an ensemble; data/none: no such pairs."""
-    text: str
+    text: AugmentText
     """Target sentences to translate back (Sennrich et al., 2016): a file, one per line, plain or compressed,
     or a folder of such files; data/none: the source of the training pairs is translated, for distillation
     (Kim & Rush, 2016)."""

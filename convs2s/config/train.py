@@ -7,11 +7,14 @@ from pydantic import Field, model_validator
 from convs2s.config.section import Count, Positive, Section, Share
 from convs2s.config.text import SelectionParams
 
+StartFrom = Annotated[str, "train.start_from"]
+"""A key that stages take which use no other of its section."""
+
 
 class TrainParams(Section):
     """Optimization (§4.2)."""
 
-    start_from: str
+    start_from: StartFrom
     """Model folder, trained or imported, whose weights and vocabulary training starts from; data/none: random
     weights."""
     dropout: Share

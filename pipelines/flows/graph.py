@@ -78,7 +78,7 @@ def _stage(stage: Any, parents: Sequence[Stage], root: Path, label: str) -> Stag
         if isinstance(dep, ParamsDependency)
         for key, value in dep.read_params().items()
     }
-    facts = [stage.cmd or name, values, sorted(parent.signature for parent in parents)]
+    facts = [name, stage.cmd, values, sorted(parent.signature for parent in parents)]
     return Stage(
         name=name,
         command=stage.cmd or "",

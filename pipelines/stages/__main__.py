@@ -1,13 +1,14 @@
 """Run one stage: `python -m pipelines.stages STAGE --NAME VALUE ...`, as dvc.yaml does.
 
 A stage is a module of this package with a function `run`. Its annotations say where each argument comes from:
-a section of params.yaml by its class, and everything else (paths, a seed, a split) from the command line, by
-name. So a path that dvc.yaml misspells or omits is an error.
+a section or a key of params.yaml by its type, and everything else (paths, a seed, a split) from the command
+line, by name. So a path that dvc.yaml misspells or omits is an error.
 """
 
 import argparse
 import contextlib
 import importlib
+import operator
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -18,12 +19,15 @@ from convs2s.base.messages import TRAINING_MEMORY, report_errors
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
 from convs2s.config.section import Languages, Seeds, path_or_none
+from convs2s.config.text import AugmentModels, AugmentText
+from convs2s.config.train import StartFrom
 from pipelines.stages._guard import unchanged
 from pipelines.stages._lifetime import MARK, live_with_dvc
 
-SECTIONS = {Params.model_fields[name].annotation: name for name in Params.model_fields}
-SECTIONS |= {Languages: "languages", Seeds: "seeds"}
-"""Name of each section of params.yaml, by the annotation of an argument."""
+SECTIONS: dict[Any, str] = {Params.model_fields[name].annotation: name for name in Params.model_fields}
+SECTIONS |= {Languages: "languages", Seeds: "seeds", StartFrom: "train.start_from"}
+SECTIONS |= {AugmentModels: "augment.models", AugmentText: "augment.text"}
+"""Name of each section of params.yaml, and of single keys, by the annotation of an argument."""
 
 SEARCH = "Lower translate.batch_sentences or translate.beam_size in params.yaml."
 IF_MEMORY_RUNS_OUT = {"train": TRAINING_MEMORY, "translate": SEARCH, "tune": SEARCH}
@@ -39,7 +43,21 @@ def stages() -> list[str]:
 
 def annotations(run: Callable[..., None]) -> dict[str, Any]:
     """Return the annotation of each argument of a stage's `run`."""
-    return {name: hint for name, hint in get_type_hints(run).items() if name != "return"}
+    return {name: hint for name, hint in get_type_hints(run, include_extras=True).items() if name != "return"}
+
+
+def member(text: str) -> str:
+    """Return the item in DVC's name of a stage, such as 1 in translate@1; other text as it is."""
+    return text.rpartition("@")[2]
+
+
+def seed(text: str) -> int:
+    """Return the seed in DVC's name of a stage, such as train@1, or in a number."""
+    return int(member(text))
+
+
+TYPES: dict[type, Callable[[str], Any]] = {int: seed, str: member}
+"""How an argument is parsed that is neither a path nor one of several words, by its annotation."""
 
 
 def parse(name: str, hints: Mapping[str, Any], arguments: Sequence[str]) -> dict[str, Any]:
@@ -48,7 +66,7 @@ def parse(name: str, hints: Mapping[str, Any], arguments: Sequence[str]) -> dict
     for argument, hint in hints.items():
         if hint not in SECTIONS:
             choices = get_args(hint) or None  # of a Literal
-            kind = str if choices else hint
+            kind = str if choices else TYPES.get(hint, hint)
             parser.add_argument(f"--{argument}", required=True, type=kind, choices=choices)
     return vars(parser.parse_args(arguments))
 
@@ -57,7 +75,7 @@ def start(name: str, arguments: Sequence[str]) -> None:
     """Run a stage with these arguments and the values of params.yaml.
 
     Invalid values are an error even for stages that use none of them: it is best found in the first stage.
-    A stage may have a function `finish`, which is called with `work` if DVC will record its result.
+    A stage may have a function `finish`, which gets `work` and `seed` if DVC will record its result.
     """
     item = os.environ.get(MARK)
     with unchanged(item) if item else contextlib.nullcontext(load_params()) as params:
@@ -68,10 +86,14 @@ def start(name: str, arguments: Sequence[str]) -> None:
         stage = importlib.import_module(f"pipelines.stages.{name}")  # only now: changes of it are noticed
         hints = annotations(stage.run)
         values = parse(name, hints, arguments)
-        sections = {name: getattr(params, SECTIONS[hint]) for name, hint in hints.items() if hint in SECTIONS}
+        sections = {
+            name: operator.attrgetter(SECTIONS[hint])(params)
+            for name, hint in hints.items()
+            if hint in SECTIONS
+        }
         stage.run(**values, **sections)
     if item and hasattr(stage, "finish"):
-        stage.finish(values["work"])
+        stage.finish(values["work"], values["seed"])
 
 
 def main(arguments: Sequence[str]) -> None:

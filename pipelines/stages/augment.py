@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from convs2s.base.files import read_lines, write_folder
 from convs2s.config.section import path_or_none
+from convs2s.config.text import AugmentModels, AugmentText
 from convs2s.package.start import list_models, list_texts
 from convs2s.text.sources.pair_files import clean
 from convs2s.watch.progress_bar import ProgressBar
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from convs2s.package.translator import Translator
 
 
-def run(models: Path, text: Path, raw: Path, out: Path) -> None:
+def run(models: AugmentModels, text: AugmentText, raw: Path, out: Path) -> None:
     """Write out/{source,target}.txt, empty without models.
 
     Args:
@@ -23,14 +24,14 @@ def run(models: Path, text: Path, raw: Path, out: Path) -> None:
         text: a file, or a folder of files, of target sentences, which the models translate to the source;
             with data/none, they translate raw/source.txt to the target.
     """
-    if not path_or_none(str(models)):
+    folder, back = path_or_none(models), path_or_none(text)
+    if folder is None:
         write_folder(out, [])
         return
     # These imports take seconds.
     from convs2s.base.parallel import cores  # noqa: PLC0415
     from convs2s.package.translator import load  # noqa: PLC0415
 
-    back = path_or_none(str(text))
     files = list_texts(back) if back else [raw / "source.txt"]
 
     def lines() -> Iterator[str]:
@@ -39,7 +40,7 @@ def run(models: Path, text: Path, raw: Path, out: Path) -> None:
     total = sum(1 for _ in lines())  # reads all of it: a fault at its end is an error now, not in hours
     if total == 0:
         raise ValueError(f"{', '.join(map(str, files))}: expected sentences to translate, found none.")
-    translator = load(list_models(models), processes=cores())
+    translator = load(list_models(folder), processes=cores())
     pairs = translate_lines(translator, lines(), total)
     write_folder(out, ((found, sentence) for sentence, found in pairs) if back else pairs)
 

@@ -24,27 +24,27 @@ def run(
     replace: ReplaceParams,
     languages: Languages,
     train: TrainParams,
-    model: Path,
+    trained: Path,
     vocabulary: Path,
     truecasers: Path,
     alignment: Path,
     candidates: Path,
     tuned: Path,
-    metrics: Path,
     evaluation: Path,
     filtering: Path,
     seed: int,
     out: Path,
 ) -> None:
-    """Write the model folder `out`, for `convs2s translate` and `convs2s.load`.
+    """Write the model folder out/SEED, for `convs2s translate` and `convs2s.load`.
 
     The model card takes this seed's scores from metrics.json, signatures.json and test_set.json in
-    `evaluation`, sentences to try from examples.tsv there, the precision of the training from `metrics`, its
-    metrics.json, and size and mistakes of the training data from
-    `filtering`, report.json of the stage filter. `tuned` is alpha.json of the stage tune.
+    `evaluation`, sentences to try from examples.tsv there, the precision of the training from
+    trained/SEED/metrics.json, and size and mistakes of the training data from `filtering`, report.json of the
+    stage filter. The stage tune has written tuned/SEED/alpha.json.
     """
     report, kind = read_json(filtering), read_kind(vocabulary / "segmentation.json")
-    kept, precision = report["train"], read_json(metrics)["precision"]
+    model, training = trained / str(seed) / "model", read_json(trained / str(seed) / "metrics.json")
+    kept, alpha = report["train"], read_alpha(tuned / str(seed) / "alpha.json")
     facts = Facts(
         name=params.name,
         languages=languages,
@@ -53,7 +53,7 @@ def run(
         pairs=kept["pairs"],
         words=(kept["source_words"], kept["target_words"]),
         mistakes=describe_mistakes(report),
-        model=describe_model(model, kind) | {"products in training": precision},
+        model=describe_model(model, kind) | {"products in training": training["precision"]},
         seed=seed,
         training={f"train.{key}": value for key, value in train.model_dump(mode="json").items()},
         scores=read_json(evaluation / "metrics.json")["seeds"][str(seed)],
@@ -61,9 +61,9 @@ def run(
         test_set=str(SetIdentity(**read_json(evaluation / "test_set.json"))),
         examples=read_examples(evaluation / "examples.tsv"),
     )
-    settings = Settings(languages, tokenize, with_alpha(translate, read_alpha(tuned)), replace.enabled)
+    settings = Settings(languages, tokenize, with_alpha(translate, alpha), replace.enabled)
     write_package(
-        out,
+        out / str(seed),
         model=model,
         vocabulary=vocabulary,
         dictionary=alignment / "dictionary.tsv",

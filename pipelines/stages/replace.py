@@ -16,20 +16,22 @@ def run(
     params: ReplaceParams,
     tokenize: TokenizeParams,
     languages: Languages,
+    member: str,
     translations: Path,
     alignment: Path,
     out: Path,
 ) -> None:
-    """Write the best hypotheses of translations/hypotheses.jsonl as text, one line per sentence.
+    """Write the best hypotheses of translations/MEMBER/hypotheses.jsonl as text, one line per sentence.
 
-    Writes out/plain.txt, detokenized, and plain.tok.txt, words separated by spaces, both with `<unk>`.
-    If `params.enabled`, also writes replaced.txt and replaced.tok.txt, with unknown words replaced using
-    alignment/dictionary.tsv, and replacements.tsv, one line per replaced word.
+    `member` is a seed or `ensemble`. Writes out/MEMBER/plain.txt, detokenized, and plain.tok.txt, words
+    separated by spaces, both with `<unk>`. If `params.enabled`, also writes replaced.txt and
+    replaced.tok.txt, with unknown words replaced using alignment/dictionary.tsv, and replacements.tsv, one
+    line per replaced word.
     """
     tokenizer = Tokenizer(languages[1], tokenize)
-    sentences = list(read_hypotheses(translations / "hypotheses.jsonl"))
+    sentences = list(read_hypotheses(translations / member / "hypotheses.jsonl"))
     best = [hypotheses[0] for _, hypotheses in sentences]
-    with atomic_path(out) as temporary:
+    with atomic_path(out / member) as temporary:
         temporary.mkdir()
         write_text(temporary, "plain", [hypothesis.words for hypothesis in best], tokenizer)
         if params.enabled:

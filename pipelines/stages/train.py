@@ -21,19 +21,20 @@ def run(
     candidates: Path,
     work: Path,
     out: Path,
-    cost: Path,
+    costs: Path,
 ) -> None:
     """Train; with several workers, this process starts them and waits.
 
-    Checkpoints live in `work`, which survives an interruption; `out` gets model/, metrics.json and curves/,
-    and `cost` hardware and time, on which no stage depends. A checkpoint is of use only to the code that
-    wrote it, which dvc.yaml declares.
+    Checkpoints live in work/SEED, which survives an interruption; out/SEED gets model/, metrics.json and
+    curves/, and costs/SEED.json hardware and time, on which no stage depends. A checkpoint is of use only to
+    the code that wrote it, which dvc.yaml declares.
     """
     _, files = declared(f"train@{seed}", load_params().model_dump())
     code = {str(path): digest_of_file(path) for path in files if path.suffix == ".py"}
-    train_model(model, train, run, seed, encoded, vocabulary, candidates, work, out, cost, code=code)
+    folders = encoded, vocabulary, candidates, work / str(seed), out / str(seed)
+    train_model(model, train, run, seed, *folders, costs / f"{seed}.json", code=code)
 
 
-def finish(work: Path) -> None:
+def finish(work: Path, seed: int) -> None:
     """Remove the checkpoints of the training that has ended."""
-    remove_ended(work)
+    remove_ended(work / str(seed))

@@ -27,17 +27,18 @@ def run(
     tuned: Path,
     out: Path,
 ) -> None:
-    """Translate test/source.txt; write out/hypotheses.jsonl, one line per sentence, and out/attention.npz.
+    """Translate test/source.txt; write out/MEMBER/hypotheses.jsonl, a line per sentence, and attention.npz.
 
-    `member` is a seed, or `ensemble` for the models trained/SEED/model of all seeds together. `tuned` is
-    alpha.json of the stage tune. With vocabulary selection, the mean number of target words per
-    batch goes to stderr.
+    `member` is a seed, or `ensemble` for the models trained/SEED/model of all seeds together. The stage tune
+    has written tuned/MEMBER/alpha.json. With vocabulary selection, the mean number of target words per batch
+    goes to stderr.
     """
     tokenizer = load_tokenizer(languages[0], tokenize, truecasers / "source.tsv")
     sentences = [tokenizer.words(line) for line in read_lines(test / "source.txt")]
     models, table = models_of(member, seeds, trained), candidates / "candidates.npz"
-    translator = load_words(models, vocabulary, table, with_alpha(params, read_alpha(tuned)))
+    alpha = read_alpha(tuned / member / "alpha.json")
+    translator = load_words(models, vocabulary, table, with_alpha(params, alpha))
     print(translator.precision, file=sys.stderr)
-    write_translations(sentences, translate_corpus(translator, sentences, keep_attention=True), out)
+    write_translations(sentences, translate_corpus(translator, sentences, keep_attention=True), out / member)
     if translator.selection is not None:
         print(translator.selection.report(), file=sys.stderr)

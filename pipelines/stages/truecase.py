@@ -6,17 +6,19 @@ from pathlib import Path
 from convs2s.base.files import SIDES, atomic_path, read_folder
 from convs2s.config.section import Languages, path_or_none
 from convs2s.config.tokenize import TokenizeParams
+from convs2s.config.train import StartFrom
 from convs2s.ids.vocabulary import most_frequent, write_vocabulary
 from convs2s.text.words.pairs import count_cases
 from convs2s.text.words.truecasing import copy_truecasers
 
 
-def run(params: TokenizeParams, languages: Languages, start: Path, raw: Path, out: Path) -> None:
+def run(params: TokenizeParams, languages: Languages, start_from: StartFrom, raw: Path, out: Path) -> None:
     """Read raw/{source,target}.txt; write out/{source,target}.tsv, empty if `params.truecase` is off.
 
-    A training that starts from a model, `start`, takes its truecasers.
+    A training that starts from a model takes its truecasers.
     """
-    if params.truecase and path_or_none(str(start)):
+    start = path_or_none(start_from)
+    if params.truecase and start:
         copy_truecasers(start, out)
         return
     nothing = Counter[str](), Counter[str]()

@@ -24,9 +24,9 @@ def run(
     development: Path,
     out: Path,
 ) -> None:
-    """Write out/alpha.json, with translate.alpha; if that is `tuned`, with the alpha of the best BLEU.
+    """Write out/MEMBER/alpha.json, with translate.alpha; if that is `tuned`, with the alpha of the best BLEU.
 
-    Then out/alphas.csv has the scores of each alpha on the pairs of `development`.
+    Then alphas.csv there has the scores of each alpha on the pairs of `development`.
 
     If `development` has no pairs, those of `valid` are used. `member` is a seed, or `ensemble` for the models
     trained/SEED/model of all seeds together. Scores are BLEU of tokenized text, without unknown-word
@@ -53,7 +53,7 @@ def run(
         best = best_alpha(bleu)
         chosen = {"alpha": best, "development_bleu": bleu[best]}
         print(f"{member}: alpha {best} has the best BLEU of the development set, {bleu[best]:.2f}")
-    with atomic_path(out) as temporary:
+    with atomic_path(out / member) as temporary:
         temporary.mkdir()
         table = pd.DataFrame(rows, columns=["alpha", "bleu", "length_ratio"])
         table.to_csv(temporary / "alphas.csv", index=False, encoding="utf-8", lineterminator="\n")

@@ -5,16 +5,17 @@ from pathlib import Path
 from convs2s.base.files import atomic_path, read_folder
 from convs2s.config.section import path_or_none
 from convs2s.config.text import VocabularyParams
+from convs2s.config.train import StartFrom
 from convs2s.text.vocabulary.codec import copy_codecs
 from convs2s.text.vocabulary.learning import count_words, write_codecs
 
 
-def run(params: VocabularyParams, start: Path, train: Path, out: Path) -> None:
+def run(params: VocabularyParams, start_from: StartFrom, train: Path, out: Path) -> None:
     """Read train/{source,target}.txt; write out/{source,target}.{tsv,model} and out/segmentation.json.
 
-    A training that starts from a model, `start`, takes its vocabularies.
+    A training that starts from a model takes its vocabularies.
     """
-    if path_or_none(str(start)):
+    if start := path_or_none(start_from):
         copy_codecs(start, out)
         return
     counts = count_words(read_folder(train))

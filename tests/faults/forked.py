@@ -73,7 +73,7 @@ def run_stage(command: str, cwd: str, env: dict[str, str], hook: Hook | None) ->
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if hook:
         hook()
-    _, _, module, *arguments = shlex.split(command)
+    _, _, module, *arguments = shlex.split(command.replace("$DVC_STAGE", env["DVC_STAGE"]))
     sys.argv = [module, *arguments]
     runpy.run_module(module, run_name="__main__", alter_sys=True)
     threading._shutdown()  # type: ignore[attr-defined]  # as Python does at exit: end executors

@@ -29,7 +29,7 @@ def project(repo: Path) -> Path:
     with (repo / "params.yaml").open("w") as stream:
         YAML().dump(params, stream)
     for stage in read_graph(repo).values():  # in this process, since imports take longer than the work
-        run_here(stage.command, repo)
+        run_here(stage.command, stage.name, repo)
     toy.dvc(repo, "commit", "--force")
     toy.set_params(repo, {"evaluate.examples": 3})
     toy.commit(repo)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from pipelines.flows.graph import read_graph, up_to_date
 from tests.flows import toy
+from tests.pipeline import WITH_ENSEMBLE, bare_repository
 
 
 def test_parents_gpus_deadlines_and_retries_come_from_dvc() -> None:
@@ -27,6 +28,13 @@ def test_the_signature_depends_on_all_inputs_of_a_stage(repo: Path) -> None:
     after = {name: stage.signature for name, stage in read_graph(repo).items()}
     assert {name for name in before if before[name] != after[name]} == {"train@1", "train@2", "evaluate"}
     assert len(set(before.values())) == len(toy.NAMES)
+
+
+def test_each_stage_item_has_a_signature_of_its_own(tmp_path: Path) -> None:
+    """Those of a matrix share their command, which does not name the seed."""
+    stages = read_graph(bare_repository(tmp_path, WITH_ENSEMBLE))
+    assert stages["train@1"].command == stages["train@2"].command
+    assert len({stage.signature for stage in stages.values()}) == len(stages)
 
 
 def test_up_to_date_stages_are_known_without_a_run(repo: Path) -> None:

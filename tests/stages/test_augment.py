@@ -36,7 +36,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(folder: Path, models: Path, text: Path = Path(NOTHING)) -> list[tuple[str, str]]:
     """Run the stage with LINES as the training source; return what it writes."""
     write_folder(folder / "raw", [(line, "x") for line in LINES])
-    augment.run(models, text, folder / "raw", folder / "out")
+    augment.run(str(models), str(text), folder / "raw", folder / "out")
     return list(read_folder(folder / "out"))
 
 

@@ -39,7 +39,7 @@ def module_of(name: str) -> Any:
 
 
 def words(stage: Any) -> list[str]:
-    return shlex.split(stage.cmd)
+    return shlex.split(stage.cmd.replace("$DVC_STAGE", stage.name))
 
 
 @pytest.fixture
@@ -74,7 +74,22 @@ def test_dvc_runs_every_stage_by_the_runner_with_all_its_arguments(pipeline: dic
             assert set(runner.parse(name, hints, command[4:])) == paths
 
 
-def test_dvc_tracks_exactly_the_sections_that_a_stage_takes(pipeline: dict[str, list[Any]]) -> None:
+def test_a_stage_learns_its_seed_from_dvc(pipeline: dict[str, list[Any]]) -> None:
+    """The command names DVC's variable, as a seed in it would be text of params.yaml."""
+    members: dict[str, Any] = {}
+    for name, items in pipeline.items():
+        hints = runner.annotations(module_of(name).run)
+        for item in items:
+            values = runner.parse(name, hints, words(item)[4:])
+            if (member := values.get("seed", values.get("member"))) is not None:
+                members[item.name] = member
+    of_seeds = {f"{name}@{seed}": seed for name in ("train", "package") for seed in (1, 2)}
+    of_models = {f"{name}@{seed}": str(seed) for name in ("tune", "translate", "replace") for seed in (1, 2)}
+    ensembles = dict.fromkeys(("tune-ensemble@all", "ensemble@all", "replace-ensemble@all"), "ensemble")
+    assert members == of_seeds | of_models | ensembles
+
+
+def test_dvc_tracks_exactly_the_values_that_a_stage_takes(pipeline: dict[str, list[Any]]) -> None:
     """A section that `run` takes but DVC does not track gives stale results; the reverse, needless reruns.
 
     No result depends on `run`. A seed's search takes the list of seeds, but only the ensemble's uses it.
@@ -88,8 +103,7 @@ def test_dvc_tracks_exactly_the_sections_that_a_stage_takes(pipeline: dict[str, 
             split = f"download.{item.name.partition('@')[2]}"
             found = {"download" if key in {split, "download.folder"} else key for key in params}
             assert found == taken - ({"seeds"} if item.name.startswith(("tune@", "translate@")) else set())
-            assert "." not in "".join(found)
-            tracked |= found
+            tracked |= {key for key in found if "." not in key}
     assert tracked == set(Params.model_fields)
 
 

@@ -16,11 +16,13 @@ from tests.presets import params_of
 def run(folder: Path, alpha: object) -> Path:
     """Run the stage for seed 3 of two; return the model folder."""
     model, vocabulary, dictionary, table = write_parts(folder)
-    write_json(folder / "alpha.json", {"alpha": 0.25})
+    (folder / "trained" / "3").mkdir(parents=True)
+    model.rename(folder / "trained" / "3" / "model")
     metrics = {"seeds": {"3": {"bleu": 12.345, "chrf": 40.0}, "4": {"bleu": 98.7}}}
     for name, content in {
         "evaluation/metrics.json": metrics,
-        "trained.json": {"precision": "bfloat16"},
+        "trained/3/metrics.json": {"precision": "bfloat16"},
+        "tuned/3/alpha.json": {"alpha": 0.25},
         "evaluation/signatures.json": {"bleu": "nrefs:1|case:mixed|tok:13a"},
         "evaluation/test_set.json": {"name": "newstest2014", "lines": 2737, "sha256": "0" * 64},
         "report.json": {
@@ -30,7 +32,7 @@ def run(folder: Path, alpha: object) -> Path:
             "warnings": ["valid: 9 pairs of 9 look swapped", "train: a | b"],
         },
     }.items():
-        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         write_json(folder / name, content)
     examples = ["line\tmodel\tsource\thypothesis\treference", '3\t4\tA "house.\tEins.\tEin "Haus.']
     write_lines(folder / "evaluation" / "examples.tsv", examples)
@@ -41,17 +43,16 @@ def run(folder: Path, alpha: object) -> Path:
         ReplaceParams(enabled=True),
         languages=("en", "de"),
         train=params_of("tatoeba-en-de").train,
-        model=model,
+        trained=folder / "trained",
         vocabulary=vocabulary,
         truecasers=folder / "truecasers",
         alignment=dictionary.parent,
         candidates=table.parent,
-        tuned=folder / "alpha.json",
-        metrics=folder / "trained.json",
+        tuned=folder / "tuned",
         evaluation=folder / "evaluation",
         filtering=folder / "report.json",
         seed=3,
-        out=folder / "models" / "3",
+        out=folder / "models",
     )
     return folder / "models" / "3"
 

@@ -14,9 +14,9 @@ from tests.decode.parrot import TOKENIZE
 
 def run(folder: Path, enabled: bool) -> dict[str, str]:
     """Run the stage; return its files' text by name."""
-    inputs, out = (folder / "translations", folder / "alignment"), folder / "out"
-    replace.run(ReplaceParams(enabled=enabled), TOKENIZE, ("en", "de"), *inputs, out)
-    return {path.name: path.read_text(encoding="utf-8") for path in out.iterdir()}
+    paths = [folder / name for name in ("translations", "alignment", "out")]
+    replace.run(ReplaceParams(enabled=enabled), TOKENIZE, ("en", "de"), "7", *paths)
+    return {path.name: path.read_text(encoding="utf-8") for path in (folder / "out" / "7").iterdir()}
 
 
 def test_unknown_words_are_replaced_in_a_second_text(
@@ -32,8 +32,8 @@ def test_unknown_words_are_replaced_in_a_second_text(
     second = Hypothesis(["</s>"], [], -9.0, -9.0, [0], [])
     sentences = [(["A", "dog", "named", "Wuffi", "."], [best, second])]
     sentences += [([], [Hypothesis([], [], 0.0, 0.0, [], [])])]
-    (tmp_path / "translations").mkdir()
-    write_hypotheses(tmp_path / "translations" / "hypotheses.jsonl", sentences)
+    (tmp_path / "translations" / "7").mkdir(parents=True)
+    write_hypotheses(tmp_path / "translations" / "7" / "hypotheses.jsonl", sentences)
     write_dictionary(tmp_path / "alignment" / "dictionary.tsv", [Entry("dog", "Hund", 3, 4)])
     assert run(tmp_path, enabled=True) == {
         "plain.txt": "Ein <unk> namens <unk>.\n\n",

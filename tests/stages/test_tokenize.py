@@ -32,7 +32,7 @@ def test_words_get_the_case_inside_sentences_of_their_side(tmp_path: Path) -> No
     languages, changes = ("en", "ro"), {"truecase": True, "normalize_romanian": True}
     write_folder(tmp_path / "train", CASED)
     truecase.run(
-        TOKENIZE.model_copy(update=changes), languages, Path(NOTHING), tmp_path / "train", tmp_path / "cases"
+        TOKENIZE.model_copy(update=changes), languages, NOTHING, tmp_path / "train", tmp_path / "cases"
     )
     source, target = (
         (tmp_path / "cases" / f"{side}.tsv").read_text(encoding="utf-8") for side in ("source", "target")
@@ -50,5 +50,5 @@ def test_a_training_that_starts_from_a_model_takes_its_truecasers(tmp_path: Path
     (tmp_path / "truecaser.target.tsv").write_text("die\t7\n")
     for wanted, expected in ((True, ["the\t5\n", "die\t7\n"]), (False, ["", ""])):
         params = TOKENIZE.model_copy(update={"truecase": wanted})
-        truecase.run(params, ("en", "ro"), tmp_path, tmp_path / "train", tmp_path / "cases")
+        truecase.run(params, ("en", "ro"), str(tmp_path), tmp_path / "train", tmp_path / "cases")
         assert [path.read_text() for path in sorted((tmp_path / "cases").iterdir())] == expected

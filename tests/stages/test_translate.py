@@ -37,6 +37,12 @@ def size_of(folders: Path) -> int:
     return len(Codec.load(folders / "vocabulary", "source").vocabulary)
 
 
+def write_alpha(folder: Path, alpha: object) -> None:
+    """Write what the stage tune writes for a member."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / "alpha.json", {"alpha": alpha})
+
+
 def run(
     folders: Path, member: str = "1", seeds: Sequence[int] = (1, 2), **changes: object
 ) -> dict[str, bytes]:
@@ -44,17 +50,17 @@ def run(
     inputs = [folders / name for name in ("trained", "vocabulary", "candidates", "truecasers", "test")]
     params = TranslateSection.model_validate({**TRANSLATE.model_dump(), **changes})
     if params.alpha != "tuned":
-        write_json(folders / "alpha.json", {"alpha": params.alpha})
-    paths = (*inputs, folders / "alpha.json", folders / "out")
+        write_alpha(folders / "tuned" / member, params.alpha)
+    paths = (*inputs, folders / "tuned", folders / "out")
     translate.run(params, TOKENIZE, ("en", "de"), list(seeds), member, *paths)
-    return {path.name: path.read_bytes() for path in (folders / "out").iterdir()}
+    return {path.name: path.read_bytes() for path in (folders / "out" / member).iterdir()}
 
 
 def test_there_is_a_sentence_for_each_line(folders: Path) -> None:
     """Sentences are in order and tokenized, with attention of matching shape."""
     run(folders, n_best=2)
-    sentences = list(read_hypotheses(folders / "out" / "hypotheses.jsonl"))
-    attention = read_attention(folders / "out" / "attention.npz")
+    sentences = list(read_hypotheses(folders / "out" / "1" / "hypotheses.jsonl"))
+    attention = read_attention(folders / "out" / "1" / "attention.npz")
     assert [len(words) for words, _ in sentences] == [3, 0, 9, 2, 1]
     assert sentences[0][0] == ["ein", "Haus", "."]
     assert [len(hypotheses) for _, hypotheses in sentences] == [2, 1, 2, 2, 2]

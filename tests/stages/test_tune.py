@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from convs2s.base.files import read_folder, read_json, write_folder, write_json
+from convs2s.base.files import read_folder, read_json, write_folder
 from convs2s.config.results import TuneParams
 from convs2s.config.translate import TranslateSection
 from convs2s.decode.beam_search import BeamSearch
@@ -18,6 +18,7 @@ from convs2s.text.vocabulary.codec import Codec
 from pipelines.stages import translate, tune
 from tests.decode.parrot import TOKENIZE, TRANSLATE, write_vocabulary
 from tests.package.small_package import write_model
+from tests.stages.test_translate import write_alpha
 
 ALPHAS = [0.0, 0.5, 1.0, 2.0, 4.0]
 SOURCES = ["ein Haus .", "Das ist noch eins , und der Hund .", "ein Hund", "Maus", "und die Maus ist aus ."]
@@ -44,11 +45,11 @@ def section(alpha: object, **changes: object) -> TranslateSection:
 def searched(folder: Path, alpha: float, **changes: object) -> list[str]:
     """Run a separate search with the stage translate; return the best hypotheses."""
     inputs = [folder / name for name in ("trained", "vocabulary", "candidates", "truecasers", "test")]
-    write_json(folder / "alpha.json", {"alpha": alpha})
-    paths = (*inputs, folder / "alpha.json", folder / "out")
+    write_alpha(folder / "fixed" / "1", alpha)
+    paths = (*inputs, folder / "fixed", folder / "out")
     none = TOKENIZE.model_copy(update={"tokenizer": "none", "normalize_punctuation": False})
     translate.run(section(alpha, **changes), none, ("en", "de"), [1], "1", *paths)
-    sentences = read_hypotheses(folder / "out" / "hypotheses.jsonl")
+    sentences = read_hypotheses(folder / "out" / "1" / "hypotheses.jsonl")
     return [" ".join(hypotheses[0].words) for _, hypotheses in sentences]
 
 
@@ -57,7 +58,7 @@ def run(folder: Path, member: str = "1", alpha: object = "tuned", **changes: obj
     names = ("trained", "vocabulary", "candidates", "valid", "development")
     paths = {name: folder / name for name in names} | {"out": folder / "tuned"}
     tune.run(TuneParams(alphas=ALPHAS), section(alpha, **changes), [1, 2], member, **paths)
-    return pd.read_csv(folder / "tuned" / "alphas.csv")
+    return pd.read_csv(folder / "tuned" / member / "alphas.csv")
 
 
 def scores(folder: Path, **changes: object) -> list[float]:
@@ -76,7 +77,7 @@ def test_the_table_has_the_scores_of_a_search_with_each_alpha(folders: Path) -> 
     assert table["bleu"].tolist() == pytest.approx(expected)
     assert len(set(expected)) > 2
     assert table["length_ratio"].tolist() == pytest.approx([5 / 45, 5 / 45, 9 / 45, 1.0, 1.0])
-    best = read_json(folders / "tuned" / "alpha.json")
+    best = read_json(folders / "tuned" / "1" / "alpha.json")
     assert best == {"alpha": 2.0, "development_bleu": pytest.approx(100.0)}
 
 
@@ -85,7 +86,7 @@ def test_development_pairs_are_taken_if_there_are_any(folders: Path) -> None:
     write_folder(folders / "development", read_folder(folders / "valid"))
     write_folder(folders / "valid", zip(SOURCES, searched(folders, 0.0), strict=True))
     run(folders)
-    assert read_json(folders / "tuned" / "alpha.json")["alpha"] == 2.0
+    assert read_json(folders / "tuned" / "1" / "alpha.json")["alpha"] == 2.0
 
 
 def test_tokens_are_selected_as_in_translation(folders: Path) -> None:
@@ -109,5 +110,5 @@ def test_with_a_number_nothing_is_searched(folders: Path) -> None:
         (folders / part).rename(folders / f"no-{part}")
     for member, alpha in (("1", 1.0), ("1", 0.5), ("ensemble", 1.0)):
         run(folders, member, alpha)
-        found = [(folders / "tuned" / name).read_bytes() for name in ("alphas.csv", "alpha.json")]
+        found = [(folders / "tuned" / member / name).read_bytes() for name in ("alphas.csv", "alpha.json")]
         assert found == [b"alpha,bleu,length_ratio\n", f'{{\n  "alpha": {alpha}\n}}\n'.encode()]

@@ -17,7 +17,7 @@ def run(folder: Path, **changes: object) -> Path:
     """Run the stage vocabulary with these parameters; return its output."""
     write_folder(folder / "train", PAIRS)
     values = {"kind": "bpe", "joint": True, "source_size": 30, "target_size": 30} | changes
-    vocabulary.run(VocabularyParams.model_validate(values), Path(NOTHING), folder / "train", folder / "out")
+    vocabulary.run(VocabularyParams.model_validate(values), NOTHING, folder / "train", folder / "out")
     return folder / "out"
 
 
@@ -51,7 +51,7 @@ def test_a_training_that_starts_from_a_model_takes_its_vocabulary(tmp_path: Path
     """Nothing is learned: the corpus is not even read."""
     start, values = run(tmp_path), {"kind": "bpe", "joint": True, "source_size": 9, "target_size": 9}
     nowhere = tmp_path / "nowhere"
-    vocabulary.run(VocabularyParams.model_validate(values), start, nowhere, tmp_path / "copy")
+    vocabulary.run(VocabularyParams.model_validate(values), str(start), nowhere, tmp_path / "copy")
     contents = [
         {path.name: path.read_bytes() for path in folder.iterdir()} for folder in (start, tmp_path / "copy")
     ]
