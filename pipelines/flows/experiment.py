@@ -70,7 +70,8 @@ def link_ignored(root: Path, folder: Path, *sources: str) -> None:
     """Link the user's own texts and models, which git ignores, into a copy; absolute paths work unchanged."""
     paths = [source for source in sources if not Path(source).is_absolute()]
     options = ("-z", "--others", "--ignored", "--exclude-standard")
-    own = git(root, "ls-files", *options, "--", *paths) if paths else ""
+    # To git, a path may otherwise be a pattern: of data/[a], it would list data/a.
+    own = git(root, "--literal-pathspecs", "ls-files", *options, "--", *paths) if paths else ""
     for name in filter(None, own.split("\0")):
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)

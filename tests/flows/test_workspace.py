@@ -48,6 +48,17 @@ def test_a_copy_is_the_workspace_with_other_values(repo: Path) -> None:
     assert (again / "data" / "checkpoint").read_text() == "kept"
 
 
+def test_a_copy_gets_the_texts_of_a_folder_with_any_name(repo: Path) -> None:
+    """Git would take the name for a pattern, and list what is in another folder."""
+    toy.set_params(repo, {"download.folder": "data/[own]*"})
+    for name in ("data/[own]*/mine.txt", "data/o/other.txt"):
+        (repo / name).parent.mkdir(exist_ok=True)
+        (repo / name).write_text("text")
+    copy = copy_of(repo, "one")
+    assert (copy / "data/[own]*/mine.txt").is_file()
+    assert not (copy / "data/o").exists()
+
+
 def test_a_copy_reaches_the_same_texts_and_remotes(repo: Path, tmp_path: Path) -> None:
     """A corpus may be on another disk, paths may be relative, credentials in the local configuration."""
     (tmp_path / "big").mkdir()
