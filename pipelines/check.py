@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from convs2s.base.messages import report_errors
+from convs2s.base.messages import report_errors, visible
 from convs2s.config.load import flatten_values, load_params
 from convs2s.config.params import Params
 from convs2s.package.start import check_models
@@ -28,6 +28,14 @@ def check_folders(params: Params, path: Path) -> None:
             f"{params.download.folder}, which is not a folder. If it has a .dvc file, fetch it: dvc pull"
         )
     check_models(params, path.parent)
+
+
+def describe_reach(params: Params) -> Iterator[str]:
+    """Yield a line for each value by which a training reaches beyond its folder, for people to judge."""
+    if params.run.launcher is not None:
+        yield f"run.launcher: training runs this command as you: {visible(params.run.launcher)}"
+    if params.run.checkpoints is not None:
+        yield f"run.checkpoints: training copies its weights there: {visible(params.run.checkpoints)}"
 
 
 def list_keys(params: Params, base: Params) -> Iterator[str]:
@@ -52,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if options.list:
             print(*list_keys(params, load_params(BASE)), sep="\n")
         else:
-            print("params.yaml: OK")
+            print("params.yaml: OK", *describe_reach(params), sep="\n")
             for fault in find_faults(params.languages):
                 print(f"warning: {fault}", file=sys.stderr)
 

@@ -69,6 +69,19 @@ def test_every_stage_checks_the_models_that_params_yaml_names(
         runner.start("encode", [])
 
 
+def test_what_reaches_beyond_the_machine_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By nature, a launcher is a command that runs: no check can tell a stranger's from yours."""
+    write(tmp_path, {"run.launcher": "touch F\x1b[2J;", "run.checkpoints": "ssh://elsewhere"})
+    monkeypatch.chdir(tmp_path)
+    main([])
+    assert capsys.readouterr().out == (
+        "params.yaml: OK\nrun.launcher: training runs this command as you: touch F\ufffd[2J;\n"
+        "run.checkpoints: training copies its weights there: ssh://elsewhere\n"
+    )
+
+
 def test_the_command_lists_every_key_and_names_what_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

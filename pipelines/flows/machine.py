@@ -20,7 +20,7 @@ from typing import Any
 import httpx
 import psutil
 
-from pipelines.check import check_folders
+from pipelines.check import check_folders, describe_reach
 from pipelines.flows import workspace
 from pipelines.flows.form import RunParams
 from pipelines.flows.resources import visible_gpus
@@ -182,11 +182,15 @@ def execute(options: argparse.Namespace) -> int:
         print("Stopped." if stop() else "Neither server nor worker was running.")
         return 0
     if options.command in ("run", "sweep"):  # check everything before anything starts
-        values = RunParams(overrides=options.overrides).render(ROOT)[1]
+        params = RunParams(overrides=options.overrides)
+        values = params.render(ROOT)[1]
         check_folders(values, ROOT / "params.yaml")
+        rows = read_table(options.table).list_rows(values.model) if options.command == "sweep" else []
+        runs = [values, *(params.render(ROOT, row.changes)[1] for row in rows)]
+        for line in sorted({line for run_values in runs for line in describe_reach(run_values)}):
+            print(line, flush=True)
         if options.command == "run":
             return run("reproduce", {"overrides": options.overrides})
-        read_table(options.table)
         return run("sweep", {"table": options.table, "overrides": options.overrides})
     if options.command == "server":
         workspace.make_home()

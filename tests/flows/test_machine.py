@@ -1,5 +1,6 @@
 """`make flow` and `make flow-stop`: server and worker are started once if missing, and stopped again."""
 
+import json
 import os
 import shlex
 import subprocess
@@ -10,6 +11,7 @@ from unittest import mock
 import httpx
 import pytest
 
+from pipelines import sweep_table
 from pipelines.flows import deployment, machine, workspace
 from tests.flows import toy
 from tests.flows.server import Server, check_gone, free_port, processes, soon, training
@@ -95,6 +97,24 @@ def check_that_a_cancelled_run_ends_its_stages(repo: Path, server: Server) -> No
     server.post(f"flow_runs/{run}/set_state", {"state": {"type": "CANCELLING"}})
     check_gone(repo, lambda line: "prefect" in line)
     assert soon(lambda: server.flow_run(run)["state_type"] == "CANCELLED", 40), server.flow_run(run)
+
+
+def test_what_reaches_beyond_the_machine_is_shown_before_anything_starts(
+    repo: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A launcher is a command; a sweep's rows may set one, too."""
+    monkeypatch.setattr(machine, "ROOT", repo)
+    monkeypatch.setattr(machine, "run", lambda *_: 0)
+    monkeypatch.setattr(sweep_table, "TABLES", repo)
+    row = {"row": "a", "set": {"run.launcher": "touch b", "run.checkpoints": "s3://c\x1b"}}
+    (repo / "mine.yaml").write_text(json.dumps({"rows": [row, {"row": "plain"}]}))
+    for arguments in (["run"], ["run", "run.launcher=srun a"], ["sweep", "mine"]):
+        assert machine.execute(machine.parser().parse_args(arguments)) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "run.launcher: training runs this command as you: srun a",
+        "run.checkpoints: training copies its weights there: s3://c\ufffd",
+        "run.launcher: training runs this command as you: touch b",
+    ]
 
 
 def test_only_the_owner_knows_the_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
