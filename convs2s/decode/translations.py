@@ -7,7 +7,7 @@ each sentence's best one, and NAME.txt text for people.
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float
 
 from convs2s.base.files import atomic_path, read_lines, write_lines
+from convs2s.base.messages import inflect
 from convs2s.decode.unknown_replacement import Unknown
 from convs2s.text.words.tokenization import Tokenizer
 
@@ -32,17 +33,36 @@ class Attention:
 
 
 @dataclass(frozen=True)
+class PutBack:
+    """Text with characters that the model never saw, which was left out of the source and put back.
+
+    Attributes:
+        word: index of the hypothesis's word that is this text, or that it is attached to.
+        sources: indices of the source words that it comes from.
+        text: as in the source.
+    """
+
+    word: int
+    sources: list[int]
+    text: str
+
+
+@dataclass(frozen=True)
 class Hypothesis:
     """A translation in words.
 
     Attributes:
         tokens: pieces, or words without BPE; EOS last.
-        words: spelled by the tokens, still tokenized; `<unk>` for unknown words.
+        words: spelled by the tokens, still tokenized; `<unk>` for unknown words; with what was put back.
         log_likelihood: in nats.
         score: log_likelihood / |y|^alpha.
         sources: for each token, the index of the source word attended to most, -1 if there is none.
         unknowns: the unknown words, with the source words they are aligned to.
         attention: if requested, for a sentence's best hypothesis only; not part of hypotheses.jsonl.
+        put_back: what was left out of the source and put back, in order; tokens, scores and attention are of
+            what the model saw.
+        places: the indices of the words that the tokens spell among `words`; empty if nothing was put back.
+        unknown_characters: number of the source's characters that the model never saw.
     """
 
     tokens: list[str]
@@ -52,6 +72,9 @@ class Hypothesis:
     sources: list[int]
     unknowns: list[Unknown]
     attention: Attention | None = None
+    put_back: list[PutBack] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
+    unknown_characters: int = 0
 
 
 def write_translations(
@@ -84,6 +107,9 @@ def as_json(hypothesis: Hypothesis) -> dict[str, Any]:
     """Return the JSON object of a hypothesis."""
     content = asdict(replace(hypothesis, attention=None))
     del content["attention"]
+    if not hypothesis.unknown_characters:
+        for name in ("put_back", "places", "unknown_characters"):
+            del content[name]
     return content | {key: round(content[key], DECIMALS) for key in ("log_likelihood", "score")}
 
 
@@ -92,7 +118,13 @@ def read_hypotheses(path: Path) -> Iterator[tuple[list[str], list[Hypothesis]]]:
     for line in read_lines(path):
         content = json.loads(line)
         hypotheses = [
-            Hypothesis(**{**row, "unknowns": [Unknown(**unknown) for unknown in row["unknowns"]]})
+            Hypothesis(
+                **{
+                    **row,
+                    "unknowns": [Unknown(**unknown) for unknown in row["unknowns"]],
+                    "put_back": [PutBack(**item) for item in row.get("put_back", [])],
+                }
+            )
             for row in content["hypotheses"]
         ]
         yield content["source"], hypotheses
@@ -122,6 +154,11 @@ def read_attention(path: Path) -> list[Attention]:
         Attention(part.reshape(shape), source, target)
         for part, shape, (source, target) in zip(parts, shapes, labels, strict=True)
     ]
+
+
+def describe_unknown(count: int, done: str = "copied, not translated") -> str:
+    """Say that characters were unknown, and what was done with them and with words of such letters."""
+    return f"{inflect(count, 'unknown character')}: never seen in training, so {done}"
 
 
 def one_line(text: str) -> str:

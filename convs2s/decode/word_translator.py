@@ -35,10 +35,13 @@ class GivenScore(NamedTuple):
     Attributes:
         log_likelihood: in nats, including that of EOS; NaN if a side is longer than the position table.
         tokens: number of tokens in the translation, EOS included.
+        unknown_characters: number of characters of both sides that the model never saw and that were left
+            out.
     """
 
     log_likelihood: float
     tokens: int
+    unknown_characters: int = 0
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from convs2s.decode.batches import pad
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.ids.vocabulary import EOS
 from convs2s.model.seq2seq import Seq2Seq
-from convs2s.package.translator import list_texts, load
+from convs2s.package.translator import load
 
 
 @dataclass(frozen=True)
@@ -71,4 +71,5 @@ def read_attention_of(folder: Path, text: str) -> LayerAttention:
     Errors are those of `read_layers` and `load`.
     """
     translator = load(folder, "cpu")
-    return read_layers(translator.words, translator.source.tokenize(*list_texts(text)))
+    [source] = translator.read(text)
+    return read_layers(translator.words, source.seen)

@@ -1,7 +1,7 @@
 """Text in, text out: one line in, one line out, for any input."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,7 +10,8 @@ from convs2s.config.text import SelectionParams
 from convs2s.config.translate import TranslateParams
 from convs2s.decode.load_words import load_words
 from convs2s.decode.sampling import Sampling
-from convs2s.decode.translations import Attention, Hypothesis, one_line
+from convs2s.decode.translations import Attention, Hypothesis, PutBack, one_line
+from convs2s.decode.unknown_characters import Source, put_back, read_source, see_all
 from convs2s.decode.unknown_replacement import Replacement, replace_unknowns
 from convs2s.decode.word_translator import GivenScore, WordTranslator
 from convs2s.package.facts import Facts, read_facts
@@ -32,10 +33,15 @@ class Translation:
         score: log_likelihood / |y|^alpha.
         log_likelihood: in nats.
         tokens: the model's output, EOS last; empty for an empty text.
-        words: the words that make up the text.
+        words: the words that make up the text, with what was put back.
         replacements: the words that were unknown and have been replaced.
         attention: if requested, for the best translation of each text only; its labels are tokens.
-        sources: for each token, the index of the source word attended to most, -1 if there is none.
+        sources: for each token, the index of the source word attended to most, -1 if there is none; words
+            are those of the whole text, also where the model saw only a part of them.
+        put_back: what was left out of the text, as the model never saw its characters, and put back into the
+            translation. Scores, tokens and attention are of what the model saw.
+        places: the indices of the words that the tokens spell among `words`; empty if nothing was put back.
+        unknown_characters: number of the text's characters that the model never saw.
     """
 
     text: str
@@ -46,6 +52,9 @@ class Translation:
     replacements: list[Replacement]
     attention: Attention | None
     sources: list[int]
+    put_back: list[PutBack] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
+    unknown_characters: int = 0
 
 
 class Translator:
@@ -92,6 +101,9 @@ class Translator:
     ) -> list[list[Translation]]:
         """Return up to n_best translations of each text, best first; at least one.
 
+        Characters that the model never saw in training, such as emoji or another script, and words with such
+        letters are left out of what it translates, and put back into the translation.
+
         Args:
             texts: several; a single one counts as a list.
             keep_attention: return the attention of each text's best translation.
@@ -102,17 +114,25 @@ class Translator:
         Raises:
             ValueError: if the numbers of prefixes and texts differ, or the model's scores are not numbers.
         """
-        sources = [self.source.tokenize(text) for text in list_texts(texts)]
-        prefix_words: list[list[str]] = [[]] * len(sources)
+        sources = self.read(texts)
+        begun = [see_all([])] * len(sources)
         if prefixes is not None:
-            prefix_words = [self.target.tokenize(prefix) for prefix in list_texts(prefixes)]
+            begun = [self._read_target(prefix) for prefix in list_texts(prefixes)]
         n_best_lists = self.words.translate(
-            sources, keep_attention, prefixes=prefix_words, sampling=sampling, on_done=on_done
+            [source.seen for source in sources],
+            keep_attention,
+            prefixes=[prefix.seen for prefix in begun],
+            sampling=sampling,
+            on_done=on_done,
         )
         return [
             [self._finish(source, hypothesis, prefix) for hypothesis in hypotheses]
-            for source, hypotheses, prefix in zip(sources, n_best_lists, prefix_words, strict=True)
+            for source, hypotheses, prefix in zip(sources, n_best_lists, begun, strict=True)
         ]
+
+    def read(self, texts: str | Sequence[str]) -> list[Source]:
+        """Return the words of each text, and those that the model sees."""
+        return [read_source(text, self.source, self.words.source) for text in list_texts(texts)]
 
     def score(
         self,
@@ -122,34 +142,50 @@ class Translator:
     ) -> list[GivenScore]:
         """Return the likelihood of the given translation of each text; `on_done` as above.
 
+        Characters that the model never saw, and words with such letters, are left out of both.
+
         Raises:
             ValueError: if the numbers of translations and texts differ, or the model's scores are not
                 numbers.
         """
-        sources = [self.source.tokenize(text) for text in list_texts(texts)]
-        targets = [self.target.tokenize(text) for text in list_texts(translations)]
-        return self.words.score(sources, targets, on_done)
+        sources, targets = self.read(texts), [self._read_target(text) for text in list_texts(translations)]
+        scores = self.words.score([s.seen for s in sources], [t.seen for t in targets], on_done)
+        return [
+            score._replace(unknown_characters=source.unknown + target.unknown)
+            for score, source, target in zip(scores, sources, targets, strict=True)
+        ]
 
     def align(self, translation: Translation) -> list[tuple[int, int]]:
         """Return the links of a translation: sorted pairs of a source and a target word, both from 0.
 
-        Each token links its word to the source word that it attended to most, on average over layers. Words
-        are those of the tokenizer: `self.source.tokenize(text)` and `translation.words`.
+        Each token links its word to the source word that it attended to most, on average over layers; what
+        was put back is linked to the words it comes from. Words are those of the tokenizer:
+        `self.read(text)[0].words` and `translation.words`.
         """
         owners = self.words.target.word_of_entry(translation.tokens[:-1])
+        if translation.places:
+            owners = [translation.places[owner] if owner >= 0 else -1 for owner in owners]
         pairs = zip(translation.sources, owners, strict=False)  # EOS has a source but no word
-        return sorted({(source, target) for source, target in pairs if min(source, target) >= 0})
+        links = {(source, target) for source, target in pairs if min(source, target) >= 0}
+        links.update((source, item.word) for item in translation.put_back for source in item.sources)
+        return sorted(links)
 
-    def _finish(self, source: Sequence[str], hypothesis: Hypothesis, prefix: Sequence[str]) -> Translation:
+    def _read_target(self, text: str) -> Source:
+        """Return the words of a text in the target language, and those that the model sees."""
+        return read_source(text, self.target, self.words.target)
+
+    def _finish(self, source: Source, hypothesis: Hypothesis, prefix: Source) -> Translation:
+        if source.left_out or prefix.left_out:
+            hypothesis = put_back(source, hypothesis, self.words.target, self.target.restore_case, prefix)
         words, replacements = list(hypothesis.words), list[Replacement]()
-        unknowns = [unknown for unknown in hypothesis.unknowns if unknown.word >= len(prefix)]
+        unknowns = [unknown for unknown in hypothesis.unknowns if unknown.word >= len(prefix.words)]
         for unknown in hypothesis.unknowns:
-            if unknown.word < len(prefix):
-                words[unknown.word] = prefix[unknown.word]
+            if unknown.word < len(prefix.words):
+                words[unknown.word] = prefix.words[unknown.word]
         if self.dictionary is not None:
-            words, replacements = replace_unknowns(source, words, unknowns, self.dictionary)
+            words, replacements = replace_unknowns(source.words, words, unknowns, self.dictionary)
         return Translation(
-            text=one_line(self.target.detokenize(words)),
+            text=one_line(self.target.detokenize(words) if hypothesis.tokens else " ".join(words)),
             score=hypothesis.score,
             log_likelihood=hypothesis.log_likelihood,
             tokens=hypothesis.tokens,
@@ -157,6 +193,9 @@ class Translator:
             replacements=replacements,
             attention=hypothesis.attention,
             sources=hypothesis.sources,
+            put_back=hypothesis.put_back,
+            places=hypothesis.places,
+            unknown_characters=hypothesis.unknown_characters,
         )
 
 

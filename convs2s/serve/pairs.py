@@ -36,8 +36,7 @@ class Pair:
 
     def attend(self, lines: list[str]) -> list[LayerAttention]:
         """Return each decoder layer's attention while each line is translated; for single models only."""
-        tokenize = self.translator.source.tokenize
-        return [read_layers(self.translator.words, tokenize(line)) for line in lines]
+        return [read_layers(self.translator.words, source.seen) for source in self.translator.read(lines)]
 
 
 def find_pair(pairs: Sequence[Pair], source: str, target: str) -> Pair:

@@ -10,7 +10,8 @@ from convs2s.config.translate import TranslateSection
 from convs2s.decode.length_normalization import read_alpha, with_alpha
 from convs2s.decode.load_words import load_words, models_of, translate_corpus
 from convs2s.decode.translations import write_translations
-from convs2s.text.words.tokenization import load_tokenizer
+from convs2s.decode.unknown_characters import put_back_all, read_source
+from convs2s.text.words.tokenization import Tokenizer, load_tokenizer
 
 
 def run(
@@ -30,15 +31,20 @@ def run(
     """Translate test/source.txt; write out/MEMBER/hypotheses.jsonl, a line per sentence, and attention.npz.
 
     `member` is a seed, or `ensemble` for the models trained/SEED/model of all seeds together. The stage tune
-    has written tuned/MEMBER/alpha.json. With vocabulary selection, the mean number of target words per batch
-    goes to stderr.
+    has written tuned/MEMBER/alpha.json. Characters that the model never saw are left out of what it
+    translates, and put back. With vocabulary selection, the mean number of target words per batch goes to
+    stderr.
     """
     tokenizer = load_tokenizer(languages[0], tokenize, truecasers / "source.tsv")
-    sentences = [tokenizer.words(line) for line in read_lines(test / "source.txt")]
     models, table = models_of(member, seeds, trained), candidates / "candidates.npz"
     alpha = read_alpha(tuned / member / "alpha.json")
     translator = load_words(models, vocabulary, table, with_alpha(params, alpha))
     print(translator.precision, file=sys.stderr)
-    write_translations(sentences, translate_corpus(translator, sentences, keep_attention=True), out / member)
+    lines = read_lines(test / "source.txt")
+    sources = [read_source(line, tokenizer, translator.source, of_corpus=True) for line in lines]
+    n_best_lists = translate_corpus(translator, [source.seen for source in sources], keep_attention=True)
+    restore_case = Tokenizer(languages[1], tokenize).restore_case
+    whole = put_back_all(sources, n_best_lists, translator.target, restore_case)
+    write_translations([source.words for source in sources], whole, out / member)
     if translator.selection is not None:
         print(translator.selection.report(), file=sys.stderr)

@@ -36,16 +36,19 @@ def run(
     if translate.alpha == "tuned":
         # These import PyTorch, which takes seconds.
         from convs2s.decode.load_words import load_words, models_of, translate_corpus  # noqa: PLC0415
+        from convs2s.decode.unknown_characters import leave_out, put_back_all  # noqa: PLC0415
         from convs2s.score.corpus_scores import length_ratio, tokenized_bleu  # noqa: PLC0415
 
         pairs = list(read_folder(development)) or list(read_folder(valid))
-        sources, references = [source.split() for source, _ in pairs], [target for _, target in pairs]
+        references = [target for _, target in pairs]
         # Keep the whole beam; the alpha of the search itself only orders it.
         search = with_alpha(translate, NEUTRAL).model_copy(update={"n_best": translate.beam_size})
         models = models_of(member, seeds, trained)
         translator = load_words(models, vocabulary, candidates / "candidates.npz", search)
         print(translator.precision, file=sys.stderr)
-        n_best_lists = list(translate_corpus(translator, sources, keep_attention=False))
+        sources = [leave_out(source, source.split(), translator.source) for source, _ in pairs]
+        found = translate_corpus(translator, [source.seen for source in sources], keep_attention=False)
+        n_best_lists = list(put_back_all(sources, found, translator.target))
         for alpha in params.alphas:
             lines = [" ".join(best_hypothesis(hypotheses, alpha).words) for hypotheses in n_best_lists]
             rows.append((alpha, tokenized_bleu(lines, references).value, length_ratio(lines, references)))

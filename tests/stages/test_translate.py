@@ -84,3 +84,17 @@ def test_a_tuned_alpha_is_that_of_the_stage_tune(folders: Path, member: str) -> 
     same, tuned, other = (run(folders, member, n_best=2, alpha=alpha) for alpha in (0.25, "tuned", 1.0))
     assert tuned == same
     assert tuned["hypotheses.jsonl"] != other["hypotheses.jsonl"]  # which has scores
+
+
+def test_characters_that_the_model_never_saw_change_nothing_else(folders: Path) -> None:
+    """The source has them as any words; tokens and attention are those of the line without them."""
+    write_lines(folders / "test" / "source.txt", ["ein Haus.", "ein 🙂 Haus Łódź."])
+    run(folders)
+    [(_, [known]), (words, [best])] = read_hypotheses(folders / "out" / "hypotheses.jsonl")
+    assert words == ["ein", "🙂", "Haus", "Łódź", "."]
+    assert (best.tokens, best.score) == (known.tokens, known.score)
+    assert [word for word in best.words if word not in ("🙂", "Łódź")] == known.words
+    assert sorted({*best.words} - {*known.words}) == ["Łódź", "🙂"]
+    assert (known.unknown_characters, best.unknown_characters) == (0, 4)
+    first, second = read_attention(folders / "out" / "attention.npz")
+    assert (first.source, first.target) == (second.source, second.target)

@@ -17,7 +17,7 @@ from convs2s.score.corpus_scores import tokenized_bleu
 from convs2s.text.vocabulary.codec import Codec
 from pipelines.stages import translate, tune
 from tests.decode.parrot import TOKENIZE, TRANSLATE, write_vocabulary
-from tests.package.small_package import write_model
+from tests.package.small_package import write_model, write_parts
 from tests.stages.test_translate import write_alpha
 
 ALPHAS = [0.0, 0.5, 1.0, 2.0, 4.0]
@@ -112,3 +112,16 @@ def test_with_a_number_nothing_is_searched(folders: Path) -> None:
         run(folders, member, alpha)
         found = [(folders / "tuned" / member / name).read_bytes() for name in ("alphas.csv", "alpha.json")]
         assert found == [b"alpha,bleu,length_ratio\n", f'{{\n  "alpha": {alpha}\n}}\n'.encode()]
+
+
+def test_alpha_is_tuned_on_what_the_stage_translate_writes(tmp_path: Path) -> None:
+    """Characters that the model never saw are left out and put back here as there."""
+    write_parts(tmp_path)
+    size = len(Codec.load(tmp_path / "vocabulary", "source").vocabulary)
+    write_model(tmp_path / "trained" / "1" / "model", (size, size), 11.84)
+    sources = ["ein 🙂 Haus .", "Das Łódź und 🙂"]
+    write_folder(tmp_path / "test", [(source, "-") for source in sources])
+    write_folder(tmp_path / "valid", zip(sources, searched(tmp_path, 2.0), strict=True))
+    write_folder(tmp_path / "development", [])
+    assert all("🙂" in target for _, target in read_folder(tmp_path / "valid"))
+    assert run(tmp_path)["bleu"].tolist() == pytest.approx(scores(tmp_path))

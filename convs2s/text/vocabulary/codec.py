@@ -6,8 +6,15 @@ from pathlib import Path
 from typing import Self
 
 from convs2s.base.files import SIDES, atomic_path, read_json
-from convs2s.ids.vocabulary import EOS, PAD, Vocabulary, read_vocabulary
-from convs2s.text.vocabulary.segmentation import Bpe, Unigram, read_model
+from convs2s.ids.vocabulary import EOS, PAD, Vocabulary, read_counts, read_vocabulary
+from convs2s.text.vocabulary.segmentation import (
+    BYTE_PIECES,
+    WORD_MARK,
+    Bpe,
+    Unigram,
+    read_model,
+    replace_mark,
+)
 from convs2s.text.vocabulary.subword_nmt import SubwordNmt, read_codes
 
 KINDS = ("bpe", "sentencepiece", "word", "subword-nmt")
@@ -29,12 +36,21 @@ class Codec:
         segmentation: None if the entries are words.
         cuts: whether a piece that the vocabulary lacks is cut into entries. Imported models were trained
             with such pieces entirely unknown.
+        trained_bytes: the bytes that occurred in training, if characters may be written as bytes.
     """
 
-    def __init__(self, vocabulary: Vocabulary, segmentation: Segmentation | None, cuts: bool = True) -> None:
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        segmentation: Segmentation | None,
+        cuts: bool = True,
+        trained_bytes: frozenset[int] = frozenset(range(256)),
+    ) -> None:
         self.vocabulary = vocabulary
         self._segmentation = segmentation
         self._cutter = segmentation if cuts and isinstance(segmentation, Bpe) else None
+        self._trained_bytes = trained_bytes
+        self._seen = {entry for entry in vocabulary.entries if len(entry) == 1} - {WORD_MARK}
         self._longest = max(map(len, vocabulary.entries), default=1)
         self._cache: dict[str, tuple[list[str], list[int]]] = {}
 
@@ -50,7 +66,30 @@ class Codec:
             return cls(vocabulary, SubwordNmt(read_codes(folder / CODES, allowed)))
         if (folder / IMPORTED_MODEL).is_file():
             return cls(vocabulary, read_model(folder / IMPORTED_MODEL, Bpe), cuts=False)
-        return cls(vocabulary, read_model(folder / f"{side}.model", Bpe if kind == "bpe" else Unigram))
+        if kind == "bpe":
+            return cls(vocabulary, read_model(folder / f"{side}.model", Bpe))
+        counts = read_counts(folder / f"{side}.tsv", "vocabulary")
+        trained = frozenset(byte for piece, byte in BYTE_PIECES.items() if counts.get(piece, 0))
+        return cls(vocabulary, read_model(folder / f"{side}.model", Unigram), trained_bytes=trained)
+
+    def has_seen(self, text: str) -> bool:
+        """Return whether the model saw each character of these words in training.
+
+        Our own pieces cover all training text, so `<unk>`, or a byte that no character had, was never
+        trained. Vocabularies of words, and imported ones, are limited: training teaches `<unk>`, and this is
+        always true.
+        """
+        if self._cutter is None or self._seen.issuperset(text):
+            return True
+        self._seen.update(filter(self._has_seen_character, {*text} - self._seen))
+        return self._seen.issuperset(text)
+
+    def _has_seen_character(self, character: str) -> bool:
+        written = replace_mark(character)
+        as_bytes = isinstance(self._segmentation, Unigram)
+        return written in self.vocabulary or (
+            as_bytes and self._trained_bytes.issuperset(written.encode("utf-8"))
+        )
 
     def pieces(self, words: list[str]) -> list[str]:
         """Return the words' pieces; a character that the vocabulary lacks is a piece, with id UNK."""

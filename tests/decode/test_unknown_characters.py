@@ -1,0 +1,216 @@
+"""Characters that the model never saw, around a model that repeats its source."""
+
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from convs2s.decode.translations import Hypothesis, PutBack, read_hypotheses, write_hypotheses
+from convs2s.decode.unknown_characters import leave_out, put_back, put_back_all, read_source
+from convs2s.package.translator import Translator
+from convs2s.text.vocabulary.codec import Codec
+from convs2s.text.words.tokenization import Tokenizer
+from tests.decode.parrot import TOKENIZE, WORDS, word_parrot, write_vocabulary
+
+ENGLAND = "🏴\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
+ASTRONAUT = "👩🏽\u200d🚀❤\ufe0f"
+LINES = {
+    # line: what the model sees
+    "Das 🙂 ist ein Haus.": "Das ist ein Haus .",
+    "🙂 Das ist ein Haus.": "Das ist ein Haus .",
+    "🙂Das ist ein Haus.": "Das ist ein Haus .",
+    "Das ist ein Haus. 🙂": "Das ist ein Haus .",
+    "Das ist ein Haus 🙂.": "Das ist ein Haus .",
+    "Das ist ein Haus🙂.": "Das ist ein Haus .",
+    "Das ist ein Haus🙂. Das ist ein Hund.": "Das ist ein Haus . Das ist ein Hund .",
+    "Das ist ein Haus. 🙂 Das ist ein Hund.": "Das ist ein Haus . Das ist ein Hund .",
+    "Das ist ein Haus, 🙂 und noch eins.": "Das ist ein Haus , und noch eins .",
+    "Das ist 🙂🙂🙂 ein Haus 🙂 🙂": "Das ist ein Haus",
+    f"Das ist {ASTRONAUT} ein Haus.": "Das ist ein Haus .",
+    f"Das{ASTRONAUT} ist ein Haus.": "Das ist ein Haus .",
+    f"Das ist {ENGLAND} ein Haus.": "Das ist ein Haus .",
+    f"Das ist ein Haus {ENGLAND}": "Das ist ein Haus",
+    "Das ist™ ein ½ → Haus.": "Das ist ein Haus .",
+    "Haus🙂Hund": "Haus Hund",
+    "Das ist Łódź.": "Das ist .",
+    "Łódź ist ein Haus.": "ist ein Haus .",
+    "Das ist ein Привет Haus.": "Das ist ein Haus .",
+    "Das ist ein Hαus.": "Das ist ein .",
+    "Das ist ein 中文 Haus.": "Das ist ein Haus .",
+    "Łódź, das ist ein Haus.": "das ist ein Haus .",
+    "Das, Łódź, und ein Haus.": "Das , und ein Haus .",
+    "Das ist ein Haus, Łódź.": "Das ist ein Haus .",
+    "Das (Łódź) ist ein Haus.": "Das ist ein Haus .",
+    "Das ist 'Łódź' und Haus.": "Das ist und Haus .",
+    "Das ist Łódź, Привет, 中文 und ein Haus.": "Das ist und ein Haus .",
+    "Привет, как дела? Das ist ein Haus.": "Das ist ein Haus .",
+    "Das ist ein Haus. Привет, как дела?": "Das ist ein Haus .",
+    "Das ist ein Haus. αlpha": "Das ist ein Haus .",
+    "🙂": "",
+    "中文 中文": "",
+    "👍🏽 🎉  ™": "",
+    "„Привет“, как дела?": "",
+}
+
+
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory: pytest.TempPathFactory) -> Translator:
+    """Repeats pieces of words; all their characters, and nothing else, occurred in training."""
+    text = [*WORDS, "(", ")", '"', "?", "'s"]
+    words = word_parrot(write_vocabulary(tmp_path_factory.mktemp("bpe"), text, pieces=45), n_best=2)
+    tokenizer = Tokenizer("de", TOKENIZE)
+    return Translator(words, tokenizer, tokenizer, None)
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_line_is_translated_as_without_them(translator: Translator, line: str) -> None:
+    """The model sees the line without them; they return to their place as they were."""
+    [source] = translator.read(line)
+    assert source.seen == LINES[line].split() == translator.source.tokenize(" ".join(source.seen))
+    assert translator.translate(line).split() == line.split()
+
+
+def test_an_english_genitive_goes_with_its_name(translator: Translator) -> None:
+    """Moses splits it off in English; alone it would mean "is"."""
+    source = read_source("Das ist Łukasz’s Haus.", Tokenizer("en", TOKENIZE), translator.words.source)
+    assert source.seen == ["Das", "ist", "Haus", "."]
+    assert [item.text for item in source.left_out] == ["Łukasz’s"]
+
+
+@given(text=st.text(alphabet="Haus Hund,. .🙂é☃中Łж1™"))
+def test_each_unknown_character_is_in_the_translation_once(translator: Translator, text: str) -> None:
+    """In their order, as this model changes no order; nothing of the text that has them is lost."""
+    [best, *_] = translator.translate_n_best(text)[0]
+    codec = translator.words.source
+    unknown = [character for character in text if not codec.has_seen(character.strip())]
+    assert [character for character in best.text if not codec.has_seen(character.strip())] == unknown
+    assert best.unknown_characters == len(unknown)
+    assert bool(best.put_back) == bool(unknown)
+
+
+def test_attention_decides_where_words_are_in_another_order(translator: Translator) -> None:
+    """Between the same words as in the source, and never inside a prefix; tokens are the model's."""
+    codec = translator.words.target
+    line = "Haus 🙂 und Hund"
+    source = leave_out(line, line.split(), codec)
+    tokens = [*codec.pieces(["Hund", "und", "Haus"]), "</s>"]
+    owners = codec.word_of_entry(tokens[:-1])
+    sources = [[2, 1, 0][owner] if owner >= 0 else -1 for owner in owners] + [2]
+    hypothesis = Hypothesis(tokens, ["Hund", "und", "Haus"], -1.0, -1.0, sources, [])
+    found = put_back(source, hypothesis, codec, list)
+    assert found.words == ["Hund", "und", "Haus", "🙂"]
+    assert found.put_back == [PutBack(3, [1], "🙂")]
+    assert found.tokens == tokens
+    # Indices are those of the whole line: of the four words, the model saw 0, 2 and 3.
+    assert found.sources == [{0: 0, 1: 2, 2: 3, -1: -1}[i] for i in sources]
+    line = "Haus und 🙂 Hund"
+    source = leave_out(line, line.split(), codec)
+    assert put_back(source, hypothesis, codec, list).words == ["Hund", "und", "🙂", "Haus"]
+    begun = leave_out("Hund und Haus", ["Hund", "und", "Haus"], codec)
+    assert put_back(source, hypothesis, codec, list, begun).words == ["Hund", "und", "Haus", "🙂"]
+
+
+def test_it_stays_in_its_sentence(translator: Translator) -> None:
+    """Attention strays; if both sides have as many sentences, the nth belongs to the nth."""
+    codec = translator.words.target
+    line = "Haus 🙂 und . Hund ."
+    source = leave_out(line, line.split(), codec)
+    words = ["und", "Haus", ".", "Haus", "."]
+    tokens = [*codec.pieces(words), "</s>"]
+    owners = codec.word_of_entry(tokens[:-1])
+    sources = [[1, 3, 2, 0, 4][owner] if owner >= 0 else -1 for owner in owners] + [4]
+    hypothesis = Hypothesis(tokens, words, -1.0, -1.0, sources, [])
+    assert put_back(source, hypothesis, codec, list).words == ["🙂", *words]
+    line = "Haus und 🙂Hund"  # attached to the right, it goes with that
+    source = leave_out(line, ["Haus", "und", "🙂", "Hund"], codec)
+    words = ["Hund", "Haus", "und"]
+    tokens = [*codec.pieces(words), "</s>"]
+    owners = codec.word_of_entry(tokens[:-1])
+    sources = [[2, 0, 1][owner] if owner >= 0 else -1 for owner in owners] + [2]
+    hypothesis = Hypothesis(tokens, words, -1.0, -1.0, sources, [])
+    assert put_back(source, hypothesis, codec, list).words == ["🙂Hund", "Haus", "und"]
+
+
+def test_sentences_start_where_the_model_starts_them(translator: Translator) -> None:
+    """An emoji before it does not take the capital of the first word, as it is not a word."""
+    codec = translator.words.target
+    tokenizer = Tokenizer("de", TOKENIZE.model_copy(update={"truecase": True}))
+    source = read_source("🙂 das ist", tokenizer, codec)
+    n_best_lists = translator.words.translate([source.seen], keep_attention=False)
+    [[best, *_]] = put_back_all([source], n_best_lists, codec, tokenizer.restore_case)
+    assert tokenizer.detokenize(best.words) == "🙂 Das ist"
+
+
+def test_text_that_composes_to_what_is_known_is_known(translator: Translator, tmp_path: Path) -> None:
+    """Text from macOS has é as e and an accent; it is no unknown accent."""
+    words = word_parrot(write_vocabulary(tmp_path, [*WORDS, "Café"], pieces=45))
+    tokenizer = Tokenizer("de", TOKENIZE)
+    decomposed = unicodedata.normalize("NFD", "Das ist ein Café.")
+    [[best, *_]] = Translator(words, tokenizer, tokenizer, None).translate_n_best(decomposed)
+    assert (best.text, best.unknown_characters) == ("Das ist ein Café.", 0)
+    assert "Café" in translator.translate("Das ist ein Café.")
+
+
+def test_words_of_raw_text_lose_no_punctuation(tmp_path: Path) -> None:
+    """Where punctuation belongs to words, a word's goes to the word before the one that is left out."""
+    folder = write_vocabulary(tmp_path, [*WORDS, "Haus.", "Hund."], pieces=45)
+    tokenizer = Tokenizer("de", TOKENIZE.model_copy(update={"tokenizer": "spaces"}))
+    translator = Translator(word_parrot(folder), tokenizer, tokenizer, None)
+    lines = {
+        "Das ist ein Łódź.": "Das ist ein.",
+        "Das ist ein Haus🙂.": "Das ist ein Haus.",
+        "Das ist ein Haus 🙂. Das ist ein Hund.": "Das ist ein Haus. Das ist ein Hund.",
+        "Das ist ein\u00a0Haus.": "Das ist ein Haus.",
+    }
+    for line, seen in lines.items():
+        assert translator.read(line)[0].seen == seen.split()
+        assert translator.translate(line) == line
+
+
+def test_prefixes_keep_theirs_and_do_not_repeat_them(translator: Translator) -> None:
+    """The model begins with the rest of the prefix; what the prefix has is not put back again."""
+    line = "ein Haus 🙂 und ☃"
+    [[best, *_]] = translator.translate_n_best(line, prefixes="Ein ☃ Łódź ein")
+    assert best.text == "Ein ☃ Łódź ein Haus 🙂 und"
+    assert translator.align(best)[-2:] == [(2, 5), (3, 6)]
+
+
+def test_given_translations_are_scored_without_them(translator: Translator) -> None:
+    """So the score of a line does not depend on an emoji that both sides have."""
+    [plain] = translator.score("ein Hund", "ein Hund")
+    [found] = translator.score("ein 🙂 Hund", "ein 🙂 Hund ☃")
+    assert found == plain._replace(unknown_characters=3)
+
+
+def test_links_and_sources_are_of_the_whole_line(translator: Translator) -> None:
+    """What was put back is linked to what it comes from."""
+    [[best, *_]] = translator.translate_n_best("Das 🙂 Haus Łódź .")
+    assert best.words == ["Das", "🙂", "Haus", "Łódź", "."]
+    assert translator.align(best) == [(i, i) for i in range(5)]
+    assert set(best.sources) <= {0, 2, 4, 5}
+
+
+def test_files_of_hypotheses_hold_what_was_put_back(translator: Translator, tmp_path: Path) -> None:
+    """A line with none is written as ever."""
+    sources = [*translator.read(["Das 🙂 Haus", "Das Haus"])]
+    found = translator.words.translate([source.seen for source in sources], keep_attention=False)
+    whole = list(put_back_all(sources, found, translator.words.target))
+    write_hypotheses(tmp_path / "h.jsonl", [(s.words, h) for s, h in zip(sources, whole, strict=True)])
+    first, second = (tmp_path / "h.jsonl").read_text(encoding="utf-8").splitlines()
+    assert "put_back" in first
+    assert "put_back" not in second and "places" not in second and "unknown_characters" not in second
+    read = list(read_hypotheses(tmp_path / "h.jsonl"))
+    assert [hypotheses[0].put_back for _, hypotheses in read] == [[PutBack(1, [1], "🙂")], []]
+    assert read[0][0] == ["Das", "🙂", "Haus"]
+
+
+def test_only_entries_that_training_never_needed_are_avoided(tmp_path: Path) -> None:
+    """Vocabularies of words are limited, so that `<unk>` is trained: §4.3 replaces it."""
+    words = Codec.load(write_vocabulary(tmp_path / "words"), "source")
+    assert words.has_seen("Łódź 🙂")
+    pieces = Codec.load(write_vocabulary(tmp_path / "pieces", WORDS, pieces=40), "source")
+    assert pieces.has_seen("".join(WORDS))
+    assert not pieces.has_seen("🙂") and not pieces.has_seen("Dasß")
+    assert not pieces.has_seen("\u2581")  # it is the mark of a word's end, and no character of the text
