@@ -132,7 +132,7 @@ def run(options: argparse.Namespace) -> None:
         # Long sentences come first in each chunk, so recent speed misleads; smoothing=0 shows the average.
         settings = {"desc": "translate", "unit": " sentences", "smoothing": 0, "disable": hides_bar or None}
         with tqdm(total=count, **settings) as bar:
-            number = 0
+            number = unknown_characters = 0
             for texts in chunks(source, name, CHUNK_BATCHES * translator.words.params.batch_sentences):
                 paired = list(itertools.islice(second_lines, len(texts))) if second else None
                 if paired is not None and len(paired) < len(texts):  # two pipes
@@ -140,12 +140,14 @@ def run(options: argparse.Namespace) -> None:
                 if options.score and paired:
                     scores = translator.score(texts, paired, bar.update)
                     lines = [f"{score.log_likelihood:.4f}\t{score.tokens}" for score in scores]
+                    unknown_characters += sum(score.unknown_characters for score in scores)
                 else:
                     from_here = sampling and sampling.model_copy(update={"first": number})
                     n_best_lists = translator.translate_n_best(
                         texts, prefixes=paired, sampling=from_here, on_done=bar.update
                     )
                     lines = list(format_lines(n_best_lists, number, options))
+                    unknown_characters += sum(best.unknown_characters for best, *_ in n_best_lists)
                     if links:
                         for best, *_ in n_best_lists:
                             pairs = [f"{source}-{target}" for source, target in translator.align(best)]
@@ -153,6 +155,15 @@ def run(options: argparse.Namespace) -> None:
                 out.writelines(line.encode() + b"\n" for line in lines)
                 out.flush()
                 number += len(texts)
+    report_unknown(unknown_characters, *(["left out"] if options.score else []))
+
+
+def report_unknown(count: int, *done: str) -> None:
+    """Say how many characters the model never saw, if there were any, and what was done with them."""
+    if count:
+        from convs2s.decode.translations import describe_unknown  # noqa: PLC0415  # as in load_translator
+
+        print(f"convs2s: {describe_unknown(count, *done)}", file=sys.stderr)
 
 
 def load_translator(options: argparse.Namespace) -> "tuple[Translator, Sampling | None]":

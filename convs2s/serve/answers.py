@@ -9,6 +9,8 @@ from convs2s.package.translator import Translation
 from convs2s.serve.pairs import Pair
 from convs2s.text.languages import name
 
+UNKNOWN = "Number of characters that the model never saw, if any; they were copied."
+
 
 class Detected(BaseModel):
     """The language of a text."""
@@ -23,6 +25,7 @@ class Translated(BaseModel):
     translatedText: str | list[str]  # LibreTranslate's names
     alternatives: list[str] | list[list[str]] | None = Field(None, description="Best first, if requested.")
     detectedLanguage: Detected | list[Detected] | None = Field(None, description="If the source was auto.")
+    unknownCharacters: int | None = Field(None, description=UNKNOWN)
 
 
 class Language(BaseModel):
@@ -57,6 +60,7 @@ class Line(BaseModel):
 
     source: str
     hypotheses: list[Alternative]
+    unknownCharacters: int | None = Field(None, description=UNKNOWN)
 
 
 class Attended(BaseModel):
@@ -87,6 +91,11 @@ def list_alternatives(lines: Sequence[Sequence[Translation]], limit: int) -> lis
 def join(lines: Sequence[Sequence[Translation]], rank: int) -> str:
     """Return the translation of a text's lines, each with this rank (from 0), or its last one."""
     return "\n".join(ranked[min(rank, len(ranked) - 1)].text for ranked in lines)
+
+
+def count_unknown(lines: Sequence[Sequence[Translation]]) -> int | None:
+    """Return the number of characters of some lines that the model never saw; None if there are none."""
+    return sum(ranked[0].unknown_characters for ranked in lines) or None
 
 
 def describe_pair(pair: Pair) -> Model:

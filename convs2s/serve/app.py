@@ -19,6 +19,7 @@ from convs2s.serve.answers import (
     Line,
     Model,
     Translated,
+    count_unknown,
     describe_attention,
     describe_pair,
     describe_translation,
@@ -111,6 +112,7 @@ def add_translations(app: FastAPI, pairs: Sequence[Pair], reader: RequestReader,
             translatedText=best[0] if is_one else best,
             alternatives=(further[0] if is_one else further) if fields.alternatives else None,
             detectedLanguage=(detected if is_one else [detected] * len(texts)) if is_auto else None,
+            unknownCharacters=count_unknown([ranked for lines in texts for ranked in lines]),
         )
 
     @app.post("/detect", openapi_extra=describe_body(TextRequest))
@@ -123,11 +125,15 @@ def add_translations(app: FastAPI, pairs: Sequence[Pair], reader: RequestReader,
             raise HTTPException(400, f"Languages are not detected; this server translates from {known}.")
         return [Detected(language=sources[0], confidence=100.0)]
 
-    @app.post("/n-best", openapi_extra=describe_body(TranslateRequest))
+    @app.post("/n-best", response_model_exclude_none=True, openapi_extra=describe_body(TranslateRequest))
     async def n_best(fields: Fields, request: Request) -> list[Line]:
         """Translate a text; for each line, return all hypotheses of the beam, with scores."""
         return [
-            Line(source=source, hypotheses=[describe_translation(translation) for translation in ranked])
+            Line(
+                source=source,
+                hypotheses=[describe_translation(translation) for translation in ranked],
+                unknownCharacters=count_unknown([ranked]),
+            )
             for text, lines in zip(fields.texts, await search(fields, request), strict=True)
             for source, ranked in zip(text, lines, strict=True)
         ]

@@ -20,7 +20,7 @@ from convs2s.base.messages import visible
 from convs2s.score.pictures import plot_curves
 from pipelines.report import sentences, tables
 from pipelines.report.run import Run, group, open_run
-from pipelines.report.scores import score_table, summarize
+from pipelines.report.scores import list_unknown, score_table, summarize
 
 
 def write(names: Sequence[str], root: Path, out: Path) -> None:
@@ -45,6 +45,7 @@ def render(runs: Sequence[Run]) -> str:
         same_corpus=group(runs, lambda run: str(run.json("filtered/report.json"))),
         curves=draw_curves(runs),
         list_heat_maps=list_heat_maps,
+        list_unknown=list_unknown,
         score_table=score_table,
         tables=tables,
         sentences=sentences,

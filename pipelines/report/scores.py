@@ -2,6 +2,7 @@
 
 import json
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pandas as pd
 
 from convs2s.base.files import read_lines
 from convs2s.base.messages import visible
+from convs2s.decode.translations import describe_unknown
 from convs2s.score.identity import SetIdentity
 from convs2s.score.tables import DIGITS
 
@@ -46,6 +48,7 @@ def summarize(data: Path, experiment: str = "") -> str:
         "Scores of the test set\n",
         table.to_string(col_space={title: len(str(title)) + 1 for title in table}) + "\n",
         f"of {SetIdentity(**read_json(evaluation / 'test_set.json'))}\n",
+        *list_unknown(read_json(evaluation / "metrics.json")),
         *(f"{TITLES[name]:16}{text}" for name, text in read_json(evaluation / "signatures.json").items()),
         "\nExample translations\n",
         *show_examples(find(evaluation / "examples.tsv")),
@@ -67,6 +70,12 @@ def score_table(scores: pd.DataFrame) -> pd.DataFrame:
     for name in DIGITS.keys() & table.keys():
         table[name] = table[name].map(f"{{:,.{DIGITS[name]}f}}".format)
     return table.set_axis(models.rename(None)).rename_axis(columns="model").rename(columns=TITLES)
+
+
+def list_unknown(metrics: Mapping[str, Any]) -> list[str]:
+    """Return a line that counts the source's characters that the models never saw, if there are any."""
+    count = metrics.get("unknown_characters", 0)
+    return [f"{describe_unknown(count)}\n"] if count else []
 
 
 def show_examples(path: Path) -> list[str]:

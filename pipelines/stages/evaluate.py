@@ -3,11 +3,11 @@
 from dataclasses import asdict
 from pathlib import Path
 
-from convs2s.base.files import atomic_path, read_lines, write_json, write_lines
+from convs2s.base.files import atomic_path, read_json, read_lines, write_json, write_lines
 from convs2s.config.results import EvaluateParams, ReplaceParams
 from convs2s.config.section import Languages, Seeds
 from convs2s.config.tokenize import TokenizeParams
-from convs2s.decode.translations import read_attention
+from convs2s.decode.translations import describe_unknown, read_attention, read_hypotheses
 from convs2s.score.evaluation import ScoredText, choose_examples, evaluate, read_references
 from convs2s.score.identity import identify
 from convs2s.score.pictures import draw_layers, easy_to_read
@@ -32,13 +32,19 @@ def run(
     take the first. All scores except tokenized BLEU are computed on detokenized text.
     With `replace.enabled`, the stage replace wrote replaced.txt as well as plain.txt: the main scores then
     have unknown words replaced, and scores without replacement are reported separately. `languages` are the
-    source and target language. Heat maps show the attention of the first seed, from `translations`/SEED.
+    source and target language. metrics.json counts the characters of the source that the models never saw,
+    unless there are none. Heat maps show the attention of the first seed, from `translations`/SEED.
     """
     references = read_references(test, tokenize, languages)
     members = [str(seed) for seed in seeds] + ["ensemble"] * len(params.ensembles)
     texts = ["plain", "replaced"] if replace.enabled else ["plain"]
     scored = [read_text(replaced / member, text) for text in texts for member in members]
     evaluate(scored, references, params.rouge, out)
+    first = read_hypotheses(translations / members[0] / "hypotheses.jsonl")
+    if unknown := sum(best.unknown_characters for _, (best, *_) in first):
+        metrics = read_json(out / "metrics.json")
+        write_json(out / "metrics.json", {**metrics, "unknown_characters": unknown})
+        print(f"test set: {describe_unknown(unknown)}")
     identity = identify(test)
     write_json(out / "test_set.json", asdict(identity))
     print(f"scored on {identity}")

@@ -41,6 +41,22 @@ def test_standard_input_gives_a_line_for_each_line(
     assert run(tmp_path, "", "--model", str(package)) == []
 
 
+def test_characters_that_the_model_never_saw_are_copied_and_counted(
+    package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line at the end says how many; without any there is none."""
+    model = ("--model", str(package))
+    [plain] = run(tmp_path, "ein Haus.", *model)
+    assert capsys.readouterr().err == ""
+    [found] = run(tmp_path, "🙂 ein Haus.", *model)
+    assert found == f"🙂 {plain}".strip()
+    advice = "1 unknown character: never seen in training, so copied, not translated"
+    assert capsys.readouterr().err == f"convs2s: {advice}\n"
+    (tmp_path / "target.txt").write_text("ein ☃ Haus\n", encoding="utf-8")
+    run(tmp_path, "🙂 ein Haus.", *model, "--score", str(tmp_path / "target.txt"))
+    assert capsys.readouterr().err == "convs2s: 2 unknown characters: never seen in training, so left out\n"
+
+
 def test_an_n_best_list_has_the_format_of_moses(package: Path, tmp_path: Path) -> None:
     """Number from 0, text, score; best first, empty lines included. --scores alone puts the score first."""
     model = ("--model", str(package))

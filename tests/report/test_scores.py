@@ -33,6 +33,7 @@ def data(tmp_path: Path) -> Path:
     folder = tmp_path / "data" / "evaluation"
     write_lines(folder / "scores.csv", SCORES)
     write_lines(folder / "examples.tsv", EXAMPLES)
+    write_json(folder / "metrics.json", {"seeds": {}})
     write_json(folder / "signatures.json", {"bleu": SIGNATURE, "chrf": "nc:6"})
     write_json(folder / "test_set.json", {"name": "wmt14/full", "lines": 3003, "sha256": "0" * 64})
     return folder.parent
@@ -64,6 +65,14 @@ def test_the_score_table_has_a_row_per_model(data: Path) -> None:
     assert [re.sub(r" \d+\.\d.*", "", row) for row in table[2:]] == names
     assert f"\nof wmt14/full: 3,003 lines, sha256 {'0' * 64}\n" in summarize(data)
     assert f"\nBLEU            {SIGNATURE}\nchrF2           nc:6\n" in summarize(data)
+
+
+def test_unknown_characters_are_counted_if_there_are_any(data: Path) -> None:
+    """The model did not translate them."""
+    assert "unknown char" not in summarize(data)
+    write_json(data / "evaluation" / "metrics.json", {"seeds": {}, "unknown_characters": 1200})
+    line = "1,200 unknown characters: never seen in training, so copied, not translated"
+    assert line in summarize(data).split("\n")
 
 
 def test_examples_are_wrapped_and_harmless(data: Path) -> None:

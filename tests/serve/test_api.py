@@ -93,6 +93,18 @@ def test_lines_lists_and_alternatives_keep_their_places(server: str, pairs: list
     assert [hypothesis["text"] for hypothesis in lines[1]["hypotheses"]] == [""]
 
 
+def test_characters_that_the_model_never_saw_are_copied_and_counted(server: str, pairs: list[Pair]) -> None:
+    """A field says how many; answers without any are as ever."""
+    plain = pairs[0].translator.translate(TEXT)
+    answer = post(server, q=f"🙂 {TEXT}\n\n☃☃").json()
+    assert answer == {"translatedText": f"🙂 {plain}\n\n☃☃", "unknownCharacters": 3}
+    assert post(server, q=TEXT).json() == {"translatedText": plain}
+    lines = post(server, "n-best", q=f"{TEXT}\n🙂 {TEXT}").json()
+    assert [line.get("unknownCharacters") for line in lines] == [None, 1]
+    attention = [post(server, "attention", q=text).json()["source"] for text in (TEXT, f"🙂 {TEXT}")]
+    assert attention[0] == attention[1]
+
+
 def test_each_pair_has_its_model(server: str, pairs: list[Pair]) -> None:
     """/languages lists the target languages of each source language."""
     answers = [post(server, q=TEXT, source=source).json()["translatedText"] for source in ("en", "fr")]

@@ -10,7 +10,7 @@ import pytest
 
 from convs2s.base.files import read_json, read_lines, write_lines
 from convs2s.config.results import EvaluateParams, ReplaceParams
-from convs2s.decode.translations import Attention, write_attention
+from convs2s.decode.translations import Attention, Hypothesis, write_attention, write_hypotheses
 from convs2s.score.corpus_scores import bleu, chrf, tokenized_bleu
 from pipelines.stages import evaluate
 from tests.decode.parrot import TOKENIZE
@@ -46,7 +46,15 @@ def data(tmp_path: Path) -> Path:
         attention.append(Attention(np.full((len(t), len(s)), 0.5, dtype=np.float16), s, t))
     (tmp_path / "translations" / "3").mkdir(parents=True)
     write_attention(tmp_path / "translations" / "3" / "attention.npz", attention)
+    write_unknown(tmp_path, 0)
     return tmp_path
+
+
+def write_unknown(data: Path, count: int) -> None:
+    """Write hypotheses whose sources have so many characters that the model never saw."""
+    best = Hypothesis(["</s>"], ["🙂"], -1.0, -1.0, [-1], [], unknown_characters=count)
+    path = data / "translations" / "3" / "hypotheses.jsonl"
+    write_hypotheses(path, [(source.split(), [best]) for source in SOURCES])
 
 
 def run(data: Path, seeds: list[int], replacement: bool, **changes: object) -> Path:
@@ -58,6 +66,17 @@ def run(data: Path, seeds: list[int], replacement: bool, **changes: object) -> P
         data / "replaced", data / "translations", data / "test", data / "evaluation",
     )  # fmt: skip
     return data / "evaluation"
+
+
+def test_characters_that_the_model_never_saw_are_counted(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of the first seed, as all have the same vocabulary; metrics.json is as ever if there are none."""
+    known = read_json(run(data, [3], replacement=False) / "metrics.json")
+    assert "unknown" not in capsys.readouterr().out
+    write_unknown(data, 2)
+    assert read_json(run(data, [3], replacement=False) / "metrics.json") == {**known, "unknown_characters": 8}
+    assert "test set: 8 unknown characters: never seen" in capsys.readouterr().out
 
 
 def test_rouge_takes_all_references(data: Path) -> None:

@@ -61,7 +61,9 @@ async function translate() {
   try {
     lines = await ask("n-best", text);
     showTranslation();
-    say(`${Math.round(performance.now() - begin)} ms`);
+    const unknown = lines.reduce((count, line) => count + (line.unknownCharacters || 0), 0);
+    const copied = unknown ? `, unknown characters (never seen in training) copied: ${unknown}` : "";
+    say(`${Math.round(performance.now() - begin)} ms${copied}`);
   } catch (error) {
     if (error.name !== "AbortError") say(error.message, true);
   }
