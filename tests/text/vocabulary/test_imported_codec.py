@@ -42,6 +42,7 @@ def test_words_are_segmented_by_subword_nmt(tmp_path: Path) -> None:
     assert codec.decode([4, 9, 3, EOS]) == ["lor", "low"]
     assert codec.decode([4, 4]) == ["lolo"]
     assert codec.decode([4, UNK, 3]) == ["lo<unk>", "low"]
+    assert codec.has_seen("wew☃")  # its program trained <unk>, with such pieces
     assert codec.decode([]) == []
 
 
@@ -70,6 +71,7 @@ def test_words_are_segmented_by_sentencepiece_as_whole_lines_are(tmp_path: Path)
         wanted = "".join(known).replace("\u2581", " ").split()
         assert codec.decode(codec.vocabulary.ids(known)) == wanted
     assert codec.vocabulary.ids([missing]) == [UNK]
+    assert codec.has_seen("☃")
 
 
 @pytest.mark.parametrize(
