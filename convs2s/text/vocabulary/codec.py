@@ -50,7 +50,9 @@ class Codec:
         self._segmentation = segmentation
         self._cutter = segmentation if cuts and isinstance(segmentation, Bpe) else None
         self._trained_bytes = trained_bytes
-        self._seen = {entry for entry in vocabulary.entries if len(entry) == 1} - {WORD_MARK}
+        entries = vocabulary.entries
+        spelled = (entry for entry in entries if entry not in BYTE_PIECES)
+        self._seen = set().union(*spelled) - {WORD_MARK}
         self._longest = max(map(len, vocabulary.entries), default=1)
         self._cache: dict[str, tuple[list[str], list[int]]] = {}
 

@@ -133,10 +133,10 @@ def test_any_text_comes_back_from_sentencepiece(raw_folder: Path, side: str) -> 
 
 def test_bytes_that_no_character_had_in_training_are_not_known(raw_folder: Path) -> None:
     """They are entries, but none was trained: a model that never saw an emoji knows none of its bytes."""
-    codec = Codec.load(raw_folder, "target")
-    assert codec.has_seen("".join(GERMAN))
-    assert codec.has_seen("(")  # only in the source's text, but joint pieces have it
-    assert not codec.has_seen("\U0001f642")
+    source, target = (Codec.load(raw_folder, side) for side in ("source", "target"))
+    assert source.has_seen("".join(ENGLISH)) and target.has_seen("".join(GERMAN))
+    assert source.has_seen("(low),") and not target.has_seen("(")  # only in the source's text
+    assert not target.has_seen("\U0001f642")
 
 
 def test_pieces_of_sentencepiece_are_those_of_whole_lines(raw_folder: Path) -> None:
