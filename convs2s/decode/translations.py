@@ -38,12 +38,12 @@ class PutBack:
 
     Attributes:
         word: index of the hypothesis's word that is this text, or that it is attached to.
-        sources: indices of the source words that it comes from.
+        source: index of the source word that it is.
         text: as in the source.
     """
 
     word: int
-    sources: list[int]
+    source: int
     text: str
 
 

@@ -1,28 +1,23 @@
 """Characters that the model never saw: left out of what it translates, and put back into the translation.
 
-An emoji, or a letter of another script, would be `<unk>`. Pieces of our own cover all training text, so that
-this entry was never trained: it takes neighboring words, or the next sentence, with it. So the model does not
-see such characters, and translates what surrounds them as if they were not there. A word with unknown
-letters, a name or a foreign word, is left out whole and copied, as unknown-word replacement does (§4.3);
-other words lose only their unknown characters. A sentence of which no known word remains is copied, too.
+An emoji or a letter of another script would be `<unk>`, an entry that pieces of the training text never
+needed, so that its embedding is random: it takes neighboring words or the next sentence with it. Without such
+characters the model translates what surrounds them as if they were not there. A word with unknown letters,
+a name or a foreign word, is left out whole and copied, as unknown-word replacement does (§4.3); other words
+lose only their unknown characters.
 """
 
-import string
+import re
 import unicodedata
-from bisect import bisect_left
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise
+from dataclasses import dataclass, field, replace
 
 from convs2s.decode.translations import Hypothesis, PutBack
 from convs2s.text.vocabulary.codec import Codec
-from convs2s.text.words.tokenization import Tokenizer
 
-SENTENCE_ENDS = tuple(".?!…。？！")
+ENDS = frozenset(".!?…。！？")
+PAUSES = frozenset(",;:，、")
 ENCLOSING = frozenset({"()", "[]", '""', "''", "“”", "„“", "«»", "‘’", "‚‘"})
-
-MADE_BY_TOKENIZER = frozenset(string.punctuation)
 
 
 @dataclass(frozen=True)
@@ -30,207 +25,148 @@ class LeftOut:
     """A run of text that the model does not see.
 
     Attributes:
-        text: as in the source, with its own spaces and joiners.
+        text: as in the source, spaces included.
         before: index of the word, of those that the model sees, that it stands before.
-        sources: indices of its words in the whole source.
-        attached: whether there is no space between it and the letter or number to its left, and to its right.
-        inside: whether the word to its left ends in punctuation that stood after it.
+        touches_left, touches_right: whether a letter or digit is next to it, without a space.
+        is_inside: whether what the model sees has no word boundary here: its place is before the punctuation
+            at the end of the word on its left.
     """
 
     text: str
-    before: int
-    sources: list[int]
-    attached: tuple[bool, bool]
-    inside: bool
+    before: int = 0
+    touches_left: bool = False
+    touches_right: bool = False
+    is_inside: bool = False
 
 
 @dataclass(frozen=True)
 class Source:
-    """A source line.
+    """A line to translate.
 
     Attributes:
-        words: of the whole line.
-        seen: words that the model sees.
-        origins: for each of these, the index of the word that it comes from.
-        left_out: the rest, in order.
+        seen: the words that the model sees.
+        left_out: the rest of the line, in order.
         unknown: number of characters that the model never saw.
     """
 
-    words: list[str]
     seen: list[str]
-    origins: list[int]
-    left_out: list[LeftOut]
-    unknown: int
+    left_out: list[LeftOut] = field(default_factory=list)
+    unknown: int = 0
+
+    @property
+    def words(self) -> list[str]:
+        """The words of the whole line, where what was left out is words of its own."""
+        words, start = list[str](), 0
+        for item in self.left_out:
+            words += [*self.seen[start : item.before], *item.text.split()]
+            start = item.before
+        return words + self.seen[start:]
+
+    def origin(self, word: int) -> int:
+        """Return the index in `words` of a word that the model sees."""
+        return word + sum(len(item.text.split()) for item in self.left_out if item.before <= word)
+
+    def first_word(self, number: int) -> int:
+        """Return the index in `words` of the first word of a run that was left out."""
+        earlier = self.left_out[:number]
+        return self.left_out[number].before + sum(len(item.text.split()) for item in earlier)
 
 
-@dataclass
-class Part:
-    """A word, or a part of one.
+def read_source(line: str, tokenize: Callable[[str], list[str]], codec: Codec) -> Source:
+    """Return the words of a line that the model sees, and what is left out of it.
 
-    Attributes:
-        text: of the word.
-        word: the word's index.
-        seen: whether the model sees it.
-        is_name: whether it is a word with unknown letters.
+    The line is split into words without what is left out: what follows a word decides whether a period
+    belongs to it, and what precedes it whether a sentence begins.
     """
-
-    text: str
-    word: int
-    seen: bool
-    is_name: bool = False
-
-
-def read_source(line: str, tokenizer: Tokenizer, codec: Codec, *, of_corpus: bool = False) -> Source:
-    """Return the words of a line, and those that the model sees.
-
-    Args:
-        of_corpus: whether it is a line of a corpus, which may already be tokenized, or raw text.
-    """
-    tokenize = tokenizer.words if of_corpus else tokenizer.tokenize
     words = tokenize(line)
     if codec.has_seen("".join(words)):
-        return see_all(words)
-    # What looks the same may be known: text from macOS has two characters for é.
+        return Source(words)
+
+    def is_known(character: str) -> bool:
+        # The tokenizer may write it as another, or drop it.
+        return codec.has_seen(character) or codec.has_seen("".join(tokenize(character)))
+
+    # What looks the same may be known: text from macOS has two characters for é, from a word processor other
+    # spaces, which some tokenizers keep.
     line = unicodedata.normalize("NFC", line)
-    if tokenizer.params.tokenizer == "spaces":
-        return leave_out(line, tokenize(line), codec, separates=False)
-    source = leave_out(line, tokenize(line), codec)
-    return split_anew(source, tokenize(join_seen(line, source)))
+    line = re.sub(r"[^\S ]", lambda space: space[0] if codec.has_seen(space[0]) else " ", line)
+    unknown = sum(not is_known(character) for character in line)
+    kept, runs = split_line(line, join_spans(line, find_unknown(line, is_known)))
+    if not has_letters(kept):
+        return Source([], [LeftOut(line.strip())] if unknown else [], unknown)
+    seen, left_out = tokenize(kept), list[LeftOut]()
+    for place, run in runs:
+        words_before = tokenize(kept[:place])
+        before = min(len(words_before), len(seen))
+        is_inside = before > 0 and len(words_before[before - 1]) < len(seen[before - 1])
+        left_out.append(replace(run, before=before, is_inside=is_inside))
+    return Source(seen, left_out, unknown)
 
 
-def see_all(words: list[str]) -> Source:
-    """Return a line that the model sees whole."""
-    return Source(words, words, list(range(len(words))), [], 0)
+def find_unknown(line: str, is_known: Callable[[str], bool]) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each part of a line that the model cannot see, in order.
 
-
-def join_seen(line: str, source: Source) -> str:
-    """Return the text of a line that the model sees; as good as can be, if text left out is not found."""
-    position, texts = 0, []
-    for item in source.left_out:
-        if (at := line.find(item.text, position)) >= 0:
-            texts.append(line[position:at])
-            position = at + len(item.text)
-    return " ".join([*texts, line[position:]])
-
-
-def split_anew(source: Source, words: list[str]) -> Source:
-    """Return the source with its words as the tokenizer splits and cases them without what is left out.
-
-    What follows a word decides whether a period belongs to it, and what precedes it whether a sentence
-    begins.
+    That is a word with unknown letters, or a run of other unknown characters and what combines with them.
     """
-    letters, seen_letters = "".join(words), "".join(source.seen)
-    if words == source.seen or letters.lower() != seen_letters.lower() or len(letters) != len(seen_letters):
-        return source
-    ends, new_ends = (list(accumulate(map(len, split))) for split in (source.seen, words))
-    return replace(
-        source,
-        seen=words,
-        origins=[source.origins[bisect_left(ends, end)] for end in new_ends],
-        left_out=[
-            replace(item, before=bisect_left(new_ends, ends[item.before - 1]) + 1 if item.before else 0)
-            for item in source.left_out
-        ],
-    )
-
-
-def leave_out(line: str, words: list[str], codec: Codec, *, separates: bool = True) -> Source:
-    """Return the words of a line without those characters that the codec has not seen.
-
-    Args:
-        line: the text of the words.
-        separates: whether punctuation marks are words.
-    """
-    if codec.has_seen("".join(words)):
-        return see_all(words)
-    if not separates:  # such words have all characters of the line
-        line = " ".join(words)
-    parts = [part for i, word in enumerate(words) for part in split_word(word, i, codec, separates)]
-    for sentence in split_sentences([part.text for part in parts]):
-        widen(parts[sentence.start : sentence.stop])
-    seen, origins, left_out = list[str](), list[int](), list[LeftOut]()
-    position = start = 0
-    while start < len(parts):
-        end, part = start + 1, parts[start]
-        if part.seen:
-            # Punctuation that was attached to something left out attaches to the word before that.
-            closes = start > 0 and parts[start - 1].word == part.word and not has_letters(part.text)
-            if closes and seen and not separates:
-                seen[-1] += part.text
-                left_out[-1] = replace(left_out[-1], inside=True)
-            else:
-                seen.append(part.text)
-                origins.append(part.word)
-        else:
-            while end < len(parts) and not parts[end].seen:
-                end += 1
-            run = parts[start:end]
-            text, attached, position = find_text(line, run, codec, position)
-            sources = sorted({part.word for part in run})
-            left_out.append(LeftOut(text, len(seen), sources, attached, inside=False))
-        start = end
-    unknown = sum(not codec.has_seen(character) for word in words for character in word)
-    return Source(words, seen, origins, left_out, unknown)
-
-
-def split_word(word: str, index: int, codec: Codec, separates: bool) -> Iterator[Part]:
-    """Yield the parts of a word: a name is whole, but for punctuation where that is no word of its own."""
-    if codec.has_seen(word):
-        yield Part(word, index, seen=True)
-        return
-    is_name = any(
-        not codec.has_seen(character)
-        and (is_letter(character) or (is_mark(character) and has_letters(word[max(0, i - 1) : i])))
-        for i, character in enumerate(word)
-    )
-    start = end = 0
-    if is_name:
-        end = len(word)
-        if not separates:
-            outer = "".join({c for c in word if not is_letter(c) and codec.has_seen(c)})
-            start = len(word) - len(word.lstrip(outer))
-            end = len(word.rstrip(outer))
-        spans = [(0, start, True), (start, end, False), (end, len(word), True)]
-    else:
-        spans = []
-        while end < len(word):
-            start, seen = end, codec.has_seen(word[end])
-            while end < len(word) and codec.has_seen(word[end]) == seen:
-                end += 1
-            spans.append((start, end, seen))
-    for start, end, seen in spans:
-        if start < end:
-            yield Part(word[start:end], index, seen, is_name and not seen)
-
-
-def widen(sentence: Sequence[Part]) -> None:
-    """Leave out, too, what makes no sense without what is left out of a sentence."""
-    gaps = [i for i, part in enumerate(sentence) if not part.seen]
-    if not gaps:
-        return
-    if not any(part.seen and has_letters(part.text) for part in sentence):
-        for part in sentence:
-            part.seen = False
-        return
-    for left, right in pairwise(gaps):  # a list of unknown words, or of emoji
-        between = sentence[left + 1 : right]
-        if not any(has_letters(part.text) for part in between):
-            for part in between:
-                part.seen = False
-    for i, part in enumerate(sentence):
-        if not (part.is_name and not part.seen):
+    for chunk in re.finditer(r"\S+", line):
+        text, first = chunk[0], chunk.start()
+        unknown = [i for i, character in enumerate(text) if not is_known(character)]
+        if any(is_letter(text[i]) or is_accent(text, i) for i in unknown):
+            inner = [i for i, character in enumerate(text) if i in unknown or is_letter(character)]
+            yield first + inner[0], first + inner[-1] + 1
             continue
-        before = sentence[i - 1] if i > 0 else None
-        after = sentence[i + 1] if i + 1 < len(sentence) else None
-        if before and after and before.text + after.text in ENCLOSING:
-            before.seen = after.seen = False
-        elif after and (
-            after.text.startswith("'")  # Łukasz 's
-            or (after.text == "," and (before is None or before.text == ","))  # Tom, Łukasz, and I
-        ):
-            after.seen = False
-        elif before and before.text == "," and (after is None or after.text.endswith(SENTENCE_ENDS)):
-            before.seen = False
+        end = 0
+        for start in unknown:
+            if start < end:
+                continue
+            end = start + 1
+            while end < len(text) and (end in unknown or combines(text[end])):
+                end += 1
+            yield first + start, first + end
+
+
+def join_spans(line: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Join the spans of a line between which there is nothing, or only white space and a comma."""
+    joined = list[tuple[int, int]]()
+    for start, end in spans:
+        if joined and re.fullmatch(r"\s*,?\s*", line[joined[-1][1] : start]):
+            joined[-1] = joined[-1][0], end
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def split_line(line: str, spans: Iterable[tuple[int, int]]) -> tuple[str, list[tuple[int, LeftOut]]]:
+    """Return the text of a line without some spans, and each of these with its place in that text.
+
+    Punctuation that makes no sense without what is left out goes with it.
+    """
+    kept, position, runs = "", 0, list[tuple[int, LeftOut]]()
+    for start, end in spans:
+        kept += line[position:start]
+        text, position = line[start:end], end
+        if kept[-1:] + line[position : position + 1] in ENCLOSING:
+            text = kept[-1] + text + line[position]
+            kept, position = kept[:-1], position + 1
+        last = kept.rstrip()[-1:]
+        if (
+            last in PAUSES and line[position : position + 1] in ENDS | PAUSES
+        ):  # one comma of Tom, Łukasz, and I
+            comma = kept.rindex(last)
+            kept, text = kept[:comma], kept[comma:] + text
+        elif not last or last in ENDS:  # a sentence begins
+            while line[position : position + 1] in ENDS | PAUSES:
+                text, position = text + line[position], position + 1
+        following = line[position : position + 1]
+        touches_left, touches_right = is_letter(kept[-1:]), is_letter(following)
+        if touches_left and touches_right:
+            kept += " "
+        elif not following.strip() or following in ENDS | PAUSES:
+            kept = kept.rstrip()
+        if not kept:
+            position += len(line[position:]) - len(line[position:].lstrip())
+        runs.append((len(kept), LeftOut(text, 0, touches_left, touches_right)))
+    return kept + line[position:], runs
 
 
 def put_back_all(
@@ -241,202 +177,153 @@ def put_back_all(
 ) -> Iterator[list[Hypothesis]]:
     """Yield the hypotheses of what the model saw of each line as those of the whole line."""
     for source, hypotheses in zip(sources, n_best_lists, strict=True):
-        if source.left_out:
-            yield [put_back(source, hypothesis, codec, restore_case) for hypothesis in hypotheses]
-        else:
-            yield hypotheses
+        yield [put_back(source, hypothesis, codec, restore_case) for hypothesis in hypotheses]
 
 
 def put_back(
     source: Source,
     hypothesis: Hypothesis,
     codec: Codec,
-    restore_case: Callable[[list[str]], list[str]],
+    restore_case: Callable[[list[str]], list[str]] = list,
     prefix: Source | None = None,
 ) -> Hypothesis:
     """Return the hypothesis of what the model saw as one of the whole line.
 
-    Each run that was left out follows the word that attends most to the word on its left. At the start or end
-    of a line or a sentence, before final punctuation, and beside a comma, it stays there.
+    What was left out follows the word that attends most to the word on its left. At the start or the end of a
+    line, and before final punctuation, it stays there; and it stays in order.
 
     Args:
         codec: of the target.
         restore_case: the target tokenizer's; what is put back must not change where a sentence starts.
         prefix: what the hypothesis had to begin with: it is restored, and nothing else is put into it.
     """
-    begun = see_all([]) if prefix is None or not hypothesis.tokens else prefix
-    first_free, begun_text = len(begun.seen), " ".join(item.text for item in begun.left_out)
-    sources = [source.origins[i] if i >= 0 else -1 for i in hypothesis.sources]
+    begun = Source([]) if prefix is None or not hypothesis.tokens else prefix
+    if not source.left_out and not begun.left_out:
+        return hypothesis
     written = restore_case(hypothesis.words)
-    attended: list[set[int]] = [set() for _ in written]
-    owners = codec.word_of_entry(hypothesis.tokens[:-1])
-    for seen_word, word in zip(hypothesis.sources, owners, strict=False):  # EOS has a source but no word
-        if word >= 0:
-            attended[word].add(seen_word)
-
-    placed = [
-        (max(first_free, find_place(item, source.seen, written, attended)), item)
-        for item in source.left_out
-        if item.text not in begun_text
+    attended = attend_words(hypothesis, codec)
+    waiting = [
+        (item, source.first_word(number))
+        for number, item in enumerate(source.left_out)
+        if item.text not in " ".join(begun.words)
     ]
-    words, places, records = weave(written, placed, first_free)
-    if begun.left_out:
-        longer = len(begun.words) - first_free
-        words[:first_free] = begun.words
-        places = [*begun.origins, *(word + longer for word in places[first_free:])]
-        records = [replace(record, word=record.word + longer) for record in records]
-    unknowns = [
-        replace(unknown, word=places[unknown.word], source=source.origins[unknown.source])
-        for unknown in hypothesis.unknowns
-    ]
+    draft = Draft(list(begun.words), [begun.origin(i) for i in range(len(begun.seen))])
+    for place in range(len(begun.seen), len(written) + 1):
+        while waiting and find_place(waiting[0][0], source.seen, written, attended) <= place:
+            draft.put(*waiting.pop(0))
+        if place < len(written):
+            draft.write(written[place])
     return replace(
         hypothesis,
-        words=words,
-        sources=sources,
-        unknowns=unknowns,
-        put_back=records,
-        places=places,
+        words=draft.words,
+        sources=[source.origin(word) if word >= 0 else -1 for word in hypothesis.sources],
+        unknowns=[
+            replace(unknown, word=draft.places[unknown.word], source=source.origin(unknown.source))
+            for unknown in hypothesis.unknowns
+        ],
+        put_back=draft.put_back,
+        places=draft.places,
         unknown_characters=source.unknown,
     )
 
 
-def weave(
-    written: Sequence[str], placed: Sequence[tuple[int, LeftOut]], first_free: int
-) -> tuple[list[str], list[int], list[PutBack]]:
-    """Return the words with what was left out, the new indices of the words, and what was put back.
+@dataclass
+class Draft:
+    """A hypothesis into which text is put back, as far as it is written.
 
-    Args:
-        placed: what was left out, in order, each with the index of the word that it belongs before. What is
-            later in the source stays later.
-        first_free: number of words at the start to which nothing is attached.
+    Attributes:
+        words: so far.
+        places: the indices of the model's words among them.
+        put_back: the rest of them.
     """
-    words, places, records = list[str](), list[int](), list[PutBack]()
-    waiting = deque(placed)
-    for position in range(len(written) + 1):
-        joins_next = False  # the next written word is attached to what was put back last
-        while waiting and waiting[0][0] <= position:
-            _, item = waiting.popleft()
-            joins_last = joins_next
-            if position > first_free and places[-1] == len(words) - 1:  # the last word is a written one
-                joins_last = item.attached[0] and has_letters(words[-1])
-            joins_next = item.attached[1] and position < len(written) and has_letters(written[position])
-            text = item.text
-            if item.inside and words:
-                words[-1], punctuation = split_punctuation(words[-1])
-                text += punctuation
-            if joins_last:
-                text = words.pop() + text
-            chunks = enumerate(item.text.split(), start=len(words))
-            records += [PutBack(word, item.sources, chunk) for word, chunk in chunks]
-            words += text.split()
-        if position < len(written):
-            if joins_next:
-                words[-1] += written[position]
+
+    words: list[str]
+    places: list[int]
+    put_back: list[PutBack] = field(default_factory=list)
+    _joins_next: bool = False
+
+    def write(self, word: str) -> None:
+        """Add a word of the model's."""
+        if self._joins_next and has_letters(word):
+            self.words[-1] += word
+        else:
+            self.words.append(word)
+        self._joins_next = False
+        self.places.append(len(self.words) - 1)
+
+    def put(self, item: LeftOut, source_word: int) -> None:
+        """Add what was left out, attached as in the source.
+
+        Args:
+            source_word: index of its first word.
+        """
+        follows_model = bool(self.places) and self.places[-1] == len(self.words) - 1
+        tail = ""
+        if item.is_inside and follows_model:
+            self.words[-1], tail = split_punctuation(self.words[-1])
+        joins_last = item.touches_left and follows_model and has_letters(self.words[-1])
+        for i, text in enumerate(item.text.split()):
+            if i == 0 and (joins_last or self._joins_next):
+                self.words[-1] += text
             else:
-                words.append(written[position])
-            places.append(len(words) - 1)
-    return words, places, records
+                self.words.append(text)
+            self.put_back.append(PutBack(len(self.words) - 1, source_word + i, text))
+        self.words[-1] += tail
+        self._joins_next = item.touches_right
+
+
+def attend_words(hypothesis: Hypothesis, codec: Codec) -> list[set[int]]:
+    """Return, for each word of a hypothesis, the source words that its tokens attend to most."""
+    attended: list[set[int]] = [set() for _ in hypothesis.words]
+    owners = codec.word_of_entry(hypothesis.tokens[:-1])
+    for source, word in zip(hypothesis.sources, owners, strict=False):  # EOS has a source but no word
+        if word >= 0:
+            attended[word].add(source)
+    return attended
 
 
 def find_place(
     item: LeftOut, seen: Sequence[str], written: Sequence[str], attended: Sequence[set[int]]
 ) -> int:
     """Return the index of the written word that something left out belongs before."""
-    source, target = range(len(seen)), range(len(written))
-    sources, targets = split_sentences(seen), split_sentences(written)
-    if len(sources) == len(targets):  # else a sentence of the source has no counterpart
-        number = min(sum(sentence.stop <= item.before for sentence in sources), len(sources) - 1)
-        source, target = sources[number], targets[number]
-    if item.before in (source.start, source.stop):
-        return target.start if item.before == source.start else target.stop
-    if not any(has_letters(word) for word in seen[item.before : source.stop]):  # before final punctuation
-        end = target.stop
-        while end > target.start and not has_letters(written[end - 1]):
-            end -= 1
-        return end
-    if item.attached == (False, True):
-        order = [*range(item.before, source.stop), *range(item.before - 1, source.start - 1, -1)]
-    else:
-        order = [*range(item.before - 1, source.start - 1, -1), *range(item.before, source.stop)]
-    for word in order:
-        if found := find_counterpart(word, source, target, seen, written, attended):
-            return found[-1] + 1 if word < item.before else found[0]
-    return target.stop
+    if item.before == 0:
+        return 0
+    if item.before == len(seen):
+        return len(written)
+    if not has_letters("".join(seen[item.before :])):  # only final punctuation follows
+        return max((i + 1 for i, word in enumerate(written) if has_letters(word)), default=0)
+    left, right = item.before - 1, item.before
+    nearest = [right, left] if item.touches_right and not item.touches_left else [left, right]
+    for word in [*nearest, *range(left - 1, -1, -1)]:
+        counterpart = find_counterpart(word, seen, written, attended)
+        if counterpart:
+            return counterpart.stop if word < item.before else counterpart.start
+    return len(written)
 
 
 def find_counterpart(
-    word: int,
-    source: range,
-    target: range,
-    seen: Sequence[str],
-    written: Sequence[str],
-    attended: Sequence[set[int]],
-) -> list[int]:
+    word: int, seen: Sequence[str], written: Sequence[str], attended: Sequence[set[int]]
+) -> range:
     """Return the first written words, next to each other, that come from a word; none if it is not clear."""
     if not has_letters(seen[word]):  # attention to punctuation means little
-        same_source = [i for i in source if seen[i] == seen[word]]
-        same_target = [i for i in target if written[i] == seen[word]]
-        same = len(same_source) == len(same_target)
-        return [same_target[same_source.index(word)]] if same else []
-    found = [i for i in target if word in attended[i] and has_letters(written[i])]
-    return found[: next((n for n, i in enumerate(found) if i != found[0] + n), len(found))]
-
-
-def find_text(
-    line: str, run: Sequence[Part], codec: Codec, position: int
-) -> tuple[str, tuple[bool, bool], int]:
-    """Return the text of a run in a line after a position, whether letters touch it, and where it ends.
-
-    The tokenizer may have changed some of it, such as joiners of emoji to spaces, and quotes.
-    """
-    unknown = [i for i, part in enumerate(run) if not codec.has_seen(part.text)]
-    # The tokenizer writes other punctuation as ASCII's, so that any other text is a surer guide.
-    sure = [i for i in unknown if not MADE_BY_TOKENIZER.issuperset(run[i].text)]
-    start, end, found = position, position, sure or unknown
-    for i in found:
-        at = line.find(run[i].text, end)
-        if at < 0 or (i > found[0] and has_letters(line[end:at])):  # such as letters in other case
-            return " ".join(part.text for part in run), (False, False), position
-        start, end = (at if i == found[0] else start), at + len(run[i].text)
-    for part in reversed(run[: found[0]]):
-        before = line[position:start].rstrip()
-        start = position + len(before) - count_same(part.text[::-1], before[::-1])
-    while end < len(line) and unicodedata.category(line[end]) in ("Cf", "Mn", "Me"):
-        end += 1
-    for part in run[found[-1] + 1 :]:
-        after = line[end:].lstrip()
-        end = len(line) - len(after) + count_same(part.text, after)
-    touches = has_letters(line[max(0, start - 1) : start]), has_letters(line[end : end + 1])
-    return line[start:end], touches, end
-
-
-def count_same(word: str, text: str) -> int:
-    """Return how many characters at the start of a text are a word, though its punctuation may differ."""
-    start = text[: len(word)].split(maxsplit=1)[:1]
-    same = bool(start) and [*filter(is_letter, start[0])] == [*filter(is_letter, word)]
-    if same:
-        return len(start[0])
-    return 1 if unicodedata.category(text[:1] or " ").startswith("P") else 0
-
-
-def split_sentences(words: Sequence[str]) -> list[range]:
-    """Return the sentences of a line; a run of sentence ends ends one."""
-    ends = [
-        i + 1
-        for i, word in enumerate(words)
-        if word.endswith(SENTENCE_ENDS)
-        and i + 1 < len(words)
-        and (has_letters(words[i + 1]) or not words[i + 1].endswith(SENTENCE_ENDS))
-    ]
-    return [range(start, end) for start, end in zip([0, *ends], [*ends, len(words)], strict=True)]
+        same_seen = [i for i, other in enumerate(seen) if other == seen[word]]
+        same_written = [i for i, other in enumerate(written) if other == seen[word]]
+        if len(same_seen) != len(same_written):
+            return range(0)
+        place = same_written[same_seen.index(word)]
+        return range(place, place + 1)
+    comes_from = [word in attended[i] and has_letters(text) for i, text in enumerate(written)]
+    if not any(comes_from):
+        return range(0)
+    start = comes_from.index(True)
+    length = [*comes_from[start:], False].index(False)
+    return range(start, start + length)
 
 
 def split_punctuation(word: str) -> tuple[str, str]:
     """Return a word without the punctuation at its end, and that; the word alone if it is nothing else."""
-    end = len(word)
-    while end > 0 and not is_letter(word[end - 1]):
-        end -= 1
-    return (word[:end], word[end:]) if end > 0 else (word, "")
+    end = max((i + 1 for i, character in enumerate(word) if is_letter(character)), default=len(word))
+    return word[:end], word[end:]
 
 
 def has_letters(text: str) -> bool:
@@ -449,6 +336,11 @@ def is_letter(character: str) -> bool:
     return character.isalpha() or character.isdecimal()
 
 
-def is_mark(character: str) -> bool:
-    """Return whether a character combines with the one before."""
-    return unicodedata.category(character).startswith("M")
+def is_accent(text: str, place: int) -> bool:
+    """Return whether the character at a place combines with a letter before it."""
+    return place > 0 and combines(text[place]) and is_letter(text[place - 1])
+
+
+def combines(character: str) -> bool:
+    """Return whether a character belongs to the one before: an accent, a variation selector, a joiner."""
+    return unicodedata.category(character) in ("Mn", "Mc", "Me", "Cf")

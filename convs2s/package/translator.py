@@ -11,7 +11,7 @@ from convs2s.config.translate import TranslateParams
 from convs2s.decode.load_words import load_words
 from convs2s.decode.sampling import Sampling
 from convs2s.decode.translations import Attention, Hypothesis, PutBack, one_line
-from convs2s.decode.unknown_characters import Source, put_back, read_source, see_all
+from convs2s.decode.unknown_characters import Source, put_back, read_source
 from convs2s.decode.unknown_replacement import Replacement, replace_unknowns
 from convs2s.decode.word_translator import GivenScore, WordTranslator
 from convs2s.package.facts import Facts, read_facts
@@ -115,7 +115,7 @@ class Translator:
             ValueError: if the numbers of prefixes and texts differ, or the model's scores are not numbers.
         """
         sources = self.read(texts)
-        begun = [see_all([])] * len(sources)
+        begun = [Source([])] * len(sources)
         if prefixes is not None:
             begun = [self._read_target(prefix) for prefix in list_texts(prefixes)]
         n_best_lists = self.words.translate(
@@ -132,7 +132,7 @@ class Translator:
 
     def read(self, texts: str | Sequence[str]) -> list[Source]:
         """Return the words of each text, and those that the model sees."""
-        return [read_source(text, self.source, self.words.source) for text in list_texts(texts)]
+        return [read_source(text, self.source.tokenize, self.words.source) for text in list_texts(texts)]
 
     def score(
         self,
@@ -167,16 +167,15 @@ class Translator:
             owners = [translation.places[owner] if owner >= 0 else -1 for owner in owners]
         pairs = zip(translation.sources, owners, strict=False)  # EOS has a source but no word
         links = {(source, target) for source, target in pairs if min(source, target) >= 0}
-        links.update((source, item.word) for item in translation.put_back for source in item.sources)
+        links.update((item.source, item.word) for item in translation.put_back)
         return sorted(links)
 
     def _read_target(self, text: str) -> Source:
         """Return the words of a text in the target language, and those that the model sees."""
-        return read_source(text, self.target, self.words.target)
+        return read_source(text, self.target.tokenize, self.words.target)
 
     def _finish(self, source: Source, hypothesis: Hypothesis, prefix: Source) -> Translation:
-        if source.left_out or prefix.left_out:
-            hypothesis = put_back(source, hypothesis, self.words.target, self.target.restore_case, prefix)
+        hypothesis = put_back(source, hypothesis, self.words.target, self.target.restore_case, prefix)
         words, replacements = list(hypothesis.words), list[Replacement]()
         unknowns = [unknown for unknown in hypothesis.unknowns if unknown.word >= len(prefix.words)]
         for unknown in hypothesis.unknowns:

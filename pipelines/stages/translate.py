@@ -41,7 +41,7 @@ def run(
     translator = load_words(models, vocabulary, table, with_alpha(params, alpha))
     print(translator.precision, file=sys.stderr)
     lines = read_lines(test / "source.txt")
-    sources = [read_source(line, tokenizer, translator.source, of_corpus=True) for line in lines]
+    sources = [read_source(line, tokenizer.words, translator.source) for line in lines]
     n_best_lists = translate_corpus(translator, [source.seen for source in sources], keep_attention=True)
     restore_case = Tokenizer(languages[1], tokenize).restore_case
     whole = put_back_all(sources, n_best_lists, translator.target, restore_case)

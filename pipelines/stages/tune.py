@@ -36,7 +36,7 @@ def run(
     if translate.alpha == "tuned":
         # These import PyTorch, which takes seconds.
         from convs2s.decode.load_words import load_words, models_of, translate_corpus  # noqa: PLC0415
-        from convs2s.decode.unknown_characters import leave_out, put_back_all  # noqa: PLC0415
+        from convs2s.decode.unknown_characters import put_back_all, read_source  # noqa: PLC0415
         from convs2s.score.corpus_scores import length_ratio, tokenized_bleu  # noqa: PLC0415
 
         pairs = list(read_folder(development)) or list(read_folder(valid))
@@ -46,7 +46,7 @@ def run(
         models = models_of(member, seeds, trained)
         translator = load_words(models, vocabulary, candidates / "candidates.npz", search)
         print(translator.precision, file=sys.stderr)
-        sources = [leave_out(source, source.split(), translator.source) for source, _ in pairs]
+        sources = [read_source(source, str.split, translator.source) for source, _ in pairs]
         found = translate_corpus(translator, [source.seen for source in sources], keep_attention=False)
         n_best_lists = list(put_back_all(sources, found, translator.target))
         for alpha in params.alphas:

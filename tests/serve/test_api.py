@@ -25,11 +25,11 @@ def test_json_forms_and_query_string_give_the_translators_answer(server: str, pa
     """LibreTranslate accepts all four, and its clients use all four."""
     text = f"{TEXT}\r\n--\r\n\r\n“ein”; name=x"
     fields = {"q": text, "source": "en", "target": "de"}
-    wanted = {"translatedText": "\n".join(pairs[0].translator.translate(text.split("\n"))).replace("\r", "")}
+    wanted = "\n".join(pairs[0].translator.translate(text.split("\n"))).replace("\r", "")
     parts = {name: (None, value) for name, value in fields.items()}
     ways: list[dict[str, Any]] = [{"json": fields}, {"data": fields}, {"files": parts}, {"params": fields}]
     for way in ways:
-        assert HTTP.post(server + "translate", **way).json() == wanted
+        assert HTTP.post(server + "translate", **way).json()["translatedText"] == wanted
 
 
 def test_a_multipart_form_may_have_what_other_clients_write(server: str, pairs: list[Pair]) -> None:
@@ -43,9 +43,10 @@ def test_a_multipart_form_may_have_what_other_clients_write(server: str, pairs: 
     )
     headers = {"Content-Type": 'Multipart/Form-Data; charset=utf-8; boundary="b"'}
     answer = HTTP.post(f"{server}translate", content=body, headers=headers).json()
-    assert answer == {
-        "translatedText": [pairs[0].translator.translate("ein"), join_lines(pairs[0], "Haus\n--")]
-    }
+    assert answer["translatedText"] == [
+        pairs[0].translator.translate("ein"),
+        join_lines(pairs[0], "Haus\n--"),
+    ]
 
 
 def join_lines(pair: Pair, text: str) -> str:

@@ -90,11 +90,11 @@ def test_characters_that_the_model_never_saw_change_nothing_else(folders: Path) 
     """The source has them as any words; tokens and attention are those of the line without them."""
     write_lines(folders / "test" / "source.txt", ["ein Haus.", "ein 🙂 Haus Łódź."])
     run(folders)
-    [(_, [known]), (words, [best])] = read_hypotheses(folders / "out" / "hypotheses.jsonl")
+    [(_, [known]), (words, [best])] = read_hypotheses(folders / "out" / "1" / "hypotheses.jsonl")
     assert words == ["ein", "🙂", "Haus", "Łódź", "."]
     assert (best.tokens, best.score) == (known.tokens, known.score)
     assert [word for word in best.words if word not in ("🙂", "Łódź")] == known.words
     assert sorted({*best.words} - {*known.words}) == ["Łódź", "🙂"]
     assert (known.unknown_characters, best.unknown_characters) == (0, 4)
-    first, second = read_attention(folders / "out" / "attention.npz")
+    first, second = read_attention(folders / "out" / "1" / "attention.npz")
     assert (first.source, first.target) == (second.source, second.target)
