@@ -13,6 +13,7 @@ import json
 import lzma
 import os
 import re
+import reprlib
 import shutil
 import stat
 import zlib
@@ -323,11 +324,14 @@ def write_folder(folder: Path, pairs: Iterable[tuple[str, str]]) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Read a JSON object; raise FileNotFoundError without a file, ValueError if it holds anything else."""
+    """Read a JSON object; raise FileNotFoundError without a file, ValueError if it holds anything else.
+
+    Of two values with one name, JSON does not say which counts, so that is an error, too.
+    """
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist. Expected a JSON file: run the stage that writes it.")
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=refuse_repeated_names)
     except (ValueError, RecursionError) as error:
         raise ValueError(
             f"{path} is not JSON: {error}. Was it edited or truncated? Make or fetch it again."
@@ -336,6 +340,16 @@ def read_json(path: Path) -> dict[str, Any]:
         raise ValueError(
             f"{path}: expected a JSON object, found {type(content).__name__}. Make or fetch it again."
         )
+    return content
+
+
+def refuse_repeated_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of a JSON file as a dictionary; raise ValueError if a name has two values."""
+    content: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in content:
+            raise ValueError(f"expected each name once, found {reprlib.repr(name)} twice in one object")
+        content[name] = value
     return content
 
 

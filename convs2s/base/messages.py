@@ -66,8 +66,7 @@ def report_errors(program: str, memory_advice: str, interrupted: str) -> Iterato
         sys.exit(130)
     except Exception as error:
         text = str(error) or type(error).__name__
-        is_torch_memory = isinstance(error, RuntimeError) and any(sign in text for sign in OUT_OF_MEMORY)
-        if isinstance(error, MemoryError) or is_torch_memory:
+        if is_out_of_memory(error):
             amount = re.search(r"(?:tried|unable) to allocate [\d.,]+ \w+", text, re.IGNORECASE)
             text = f"out of memory{f' ({amount[0].lower()})' if amount else ''}. {memory_advice}"
         elif not isinstance(error, EXPECTED):
@@ -77,6 +76,15 @@ def report_errors(program: str, memory_advice: str, interrupted: str) -> Iterato
         lines = [f"{program}: error: {text}", *getattr(error, "__notes__", ())]
         print(*map(visible, lines), sep="\n", file=sys.stderr)
         sys.exit(2)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether memory has run out: of Python, or of PyTorch, which raises a RuntimeError then.
+
+    Readers that report any exception as a damaged file must let this one through.
+    """
+    is_of_torch = isinstance(error, RuntimeError) and any(sign in str(error) for sign in OUT_OF_MEMORY)
+    return isinstance(error, MemoryError) or is_of_torch
 
 
 def visible(text: str) -> str:

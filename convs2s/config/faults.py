@@ -21,17 +21,22 @@ def validate(schema: type[SchemaT], content: object, claim: str) -> SchemaT:
     try:
         return schema.model_validate(content)
     except ValidationError as error:
-        faults = "\n".join(f"  {describe(fault, schema)}" for fault in error.errors())
-        raise ValueError(f"{claim}:\n{faults}") from None
+        raise ValueError(f"{claim}:\n{list_faults(error, schema)}") from None
 
 
-def describe(fault: Any, schema: type[BaseModel]) -> str:
+def list_faults(error: ValidationError, schema: type[BaseModel] | None = None) -> str:
+    """Return a line per fault; a schema, if there is one, tells what an unknown key may have meant."""
+    return "\n".join(f"  {describe(fault, schema)}" for fault in error.errors())
+
+
+def describe(fault: Any, schema: type[BaseModel] | None) -> str:
     """Return one line for a pydantic error."""
     name, value = ".".join(map(str, fault["loc"])), reprlib.repr(fault["input"])
     match fault["type"]:
-        case "extra_forbidden":
+        case "extra_forbidden" | "unexpected_keyword_argument":
             *place, key = fault["loc"]
-            text = f"unknown key, found {value}; {suggest(key, keys_at(place, schema))}"
+            hint = f"; {suggest(key, keys_at(place, schema))}" if schema else ""
+            text = f"unknown key, found {value}{hint}"
         case "missing":
             text = "missing"
         case "value_error":

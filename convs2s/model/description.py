@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 
 from convs2s.base.files import read_json
+from convs2s.config.download import SHA256
 from convs2s.config.faults import validate
 from convs2s.config.model import ModelParams
 from convs2s.config.section import Section
@@ -20,6 +21,17 @@ from convs2s.config.section import Section
 DESCRIPTION, WEIGHTS, CARD = "model.json", "weights.safetensors", "README.md"
 
 VocabularySize = Annotated[int, Field(ge=1, lt=2**31)]
+Digest = Annotated[str, Field(pattern=SHA256)]
+
+
+def refuse_path(name: str) -> str:
+    """Reject a name that may lead out of the folder, or that cannot be shown as it is."""
+    if name in ("", ".", "..") or set(name) & set("/\\") or not name.isprintable():
+        raise ValueError(f"expected the plain name of a file in the folder, found {name!r}")
+    return name
+
+
+FileName = Annotated[str, AfterValidator(refuse_path)]
 
 
 class Description(Section):
@@ -32,18 +44,24 @@ class Description(Section):
     """The same for the target."""
     padding_id: Annotated[int, Field(ge=0)]
     """In both vocabularies."""
-    files: dict[str, str]
+    files: dict[FileName, Digest]
     """SHA-256 of each file in the folder but model.json and the card."""
-    sha256: str
+    sha256: Digest
     """SHA-256 of the rest of model.json."""
+
+    @model_validator(mode="after")
+    def _padding_is_an_entry(self) -> "Description":
+        if self.padding_id >= (size := min(self.source_size, self.target_size)):
+            raise ValueError(f"expected a padding_id below {size:,}, the entries, found {self.padding_id}")
+        return self
 
 
 def read_description(folder: Path) -> Description:
     """Read the model.json of a folder."""
     path = folder / DESCRIPTION
     content = read_json(path)
-    if (digest := digest_of_content(content)) != content.get("sha256"):
-        raise ValueError(describe_change(path, digest, content.get("sha256")))
+    if digest_of_content(content) != content.get("sha256"):
+        raise ValueError(describe_change(path))
     return validate(Description, content, f"{path} does not describe a model; make or fetch it again")
 
 
@@ -60,23 +78,32 @@ def seal(folder: Path) -> None:
 
 
 def check_files(folder: Path, digests: Mapping[str, str], names: Iterable[str] | None = None) -> None:
-    """Check files of a model folder, by default all but the weights, by the digests of its model.json."""
-    for name in sorted(digests.keys() - {WEIGHTS} if names is None else digests.keys() & set(names)):
+    """Check files of a model folder, by default all but the weights, by the digests of its model.json.
+
+    A file may be a link, as DVC and the Hugging Face Hub make them, so messages do not show its digest: only
+    the files of a folder that was sealed with them can pass.
+    """
+    for name in sorted(digests.keys() - {WEIGHTS} if names is None else names):
         path = folder / name
+        if name not in digests:
+            raise ValueError(
+                f"{folder / DESCRIPTION}: expected the SHA-256 of {name}, found none. Fetch or package the "
+                "whole folder again."
+            )
         if not path.is_file():
             raise FileNotFoundError(
                 f"{folder} lacks {name}, which its model.json names. Fetch or package the whole folder again."
             )
-        if (digest := digest_of_file(path)) != digests[name]:
-            raise ValueError(describe_change(path, digest, digests[name]))
+        if digest_of_file(path) != digests[name]:
+            raise ValueError(describe_change(path))
 
 
-def describe_change(path: Path, digest: str, expected: object) -> str:
+def describe_change(path: Path) -> str:
     """Return the message for a file that has changed since it was written."""
     return (
-        f"{path} has changed since it was written: its SHA-256 is {digest[:16]}..., but model.json has "
-        f"{str(expected)[:16]}.... Is the copy damaged, or was the file edited? Fetch or package the folder "
-        "again; to change search settings, use options of convs2s translate or arguments of convs2s.load."
+        f"{path} has changed since it was written: its SHA-256 is not the one in model.json. Is the copy "
+        "damaged, or was the file edited? Fetch or package the folder again; to change search settings, use "
+        "options of convs2s translate or arguments of convs2s.load."
     )
 
 

@@ -1,11 +1,15 @@
 """What is known about a trained model: the content of its card, and of facts.json for programs."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from convs2s.base.files import read_json
+from convs2s.config.faults import list_faults
 from convs2s.text.languages import name
 
 FACTS = "facts.json"
@@ -29,6 +33,8 @@ class Facts:
         test_set: its lines and hash; empty without scores.
         examples: sentences of the test set, each with its reference.
     """
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(strict=True, extra="forbid")
 
     name: str
     languages: tuple[str, str]
@@ -57,4 +63,12 @@ class Facts:
 def read_facts(folder: Path) -> Facts | None:
     """Return the facts in a model folder; None if it has none, such as one imported from fairseq."""
     path = folder / FACTS
-    return TypeAdapter(Facts).validate_json(path.read_bytes()) if path.is_file() else None
+    if not path.is_file():
+        return None
+    content = read_json(path)
+    try:
+        return TypeAdapter(Facts).validate_json(json.dumps(content))  # as JSON, lists can be tuples
+    except ValidationError as error:
+        raise ValueError(
+            f"{path} does not describe a model:\n{list_faults(error)}\nPackage or fetch the folder again."
+        ) from None

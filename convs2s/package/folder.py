@@ -3,19 +3,48 @@
 import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
 
 from convs2s.base.files import atomic_path, read_json, write_json
+from convs2s.config.download import WORD
 from convs2s.config.faults import validate
+from convs2s.config.section import Section
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateParams
 from convs2s.ids.candidates import has_candidates
+from convs2s.ids.vocabulary import PAD
 from convs2s.model.description import CARD, DESCRIPTION, WEIGHTS, check_files, read_description, seal
 from convs2s.package.facts import FACTS, Facts
+from convs2s.text.vocabulary.codec import ALLOWED, CODES, FILES, IMPORTED_MODEL
 from convs2s.text.words.tokenization import Tokenizer, load_tokenizer
 from convs2s.text.words.truecasing import TARGET_TRUECASER, TRUECASER
 
 OWN = {WEIGHTS, FACTS, "translate.json", "dictionary.tsv", "candidates.npz"}
 """Files in which the members of an ensemble may differ."""
+NEEDED = {WEIGHTS, "tokenizer.json", "translate.json", "dictionary.tsv", "segmentation.json"}
+"""Files that every model folder has."""
+READ = NEEDED | OWN | {*FILES, CODES, IMPORTED_MODEL, ALLOWED, TRUECASER, TARGET_TRUECASER}
+"""Files that are read if a model folder has them; any others, such as pictures for the card, are not."""
+
+LanguageCode = Annotated[str, Field(pattern=WORD, max_length=50)]
+"""Of a model that was trained here, an ISO 639 code; of an imported one, whatever it was called."""
+
+
+class TokenizerFile(Section):
+    """The content of a tokenizer.json."""
+
+    source_language: LanguageCode
+    target_language: LanguageCode
+    tokenize: TokenizeParams
+
+
+class TranslateFile(Section):
+    """The content of a translate.json."""
+
+    translate: TranslateParams
+    replace: bool
 
 
 @dataclass(frozen=True)
@@ -85,12 +114,11 @@ def write_package(
 def read_settings(folder: Path) -> Settings:
     """Read tokenizer.json and translate.json of a model folder, and check that it is whole."""
     check_whole(folder)
-    paths = folder / "tokenizer.json", folder / "translate.json"
-    tokenizer, translate = map(read_json, paths)
-    tokenize = validate(TokenizeParams, tokenizer.get("tokenize"), f"{paths[0]} is invalid")
-    search = validate(TranslateParams, translate.get("translate"), f"{paths[1]} is invalid")
-    languages = str(tokenizer["source_language"]), str(tokenizer["target_language"])
-    return Settings(languages, tokenize, search, bool(translate["replace"]))
+    first, second = folder / "tokenizer.json", folder / "translate.json"
+    tokenizer = validate(TokenizerFile, read_json(first), f"{first} is invalid")
+    search = validate(TranslateFile, read_json(second), f"{second} is invalid")
+    languages = tokenizer.source_language, tokenizer.target_language
+    return Settings(languages, tokenizer.tokenize, search.translate, search.replace)
 
 
 def load_tokenizers(folder: Path, settings: Settings) -> tuple[Tokenizer, Tokenizer]:
@@ -105,14 +133,28 @@ def load_tokenizers(folder: Path, settings: Settings) -> tuple[Tokenizer, Tokeni
 def check_whole(folder: Path) -> None:
     """Check that a model folder has all its files, and that they have not changed since they were written.
 
-    The weights, by far the largest, are left to `load_model`.
+    A file that would be read but has no digest was added later, so it is not the model's. The weights, by far
+    the largest, are left to `load_model`.
     """
     if not (folder / DESCRIPTION).is_file():
         fault = f"lacks {DESCRIPTION}" if folder.is_dir() else "is not a folder"
         raise FileNotFoundError(
             f"{folder} {fault}. Expected a model folder written by the stage package, such as data/models/1."
         )
-    check_files(folder, read_description(folder).files)
+    description = read_description(folder)
+    if description.padding_id != PAD:
+        raise ValueError(
+            f"{folder / DESCRIPTION}: expected padding_id {PAD}, as the vocabularies have it, found "
+            f"{description.padding_id}. Package or fetch the folder again."
+        )
+    added = sorted(name for name in READ - description.files.keys() if (folder / name).is_file())
+    if added:
+        raise ValueError(
+            f"{folder} has {', '.join(added)}, which its model.json does not name. Expected only files that "
+            "the model was packaged with: delete what was added, or package the folder again."
+        )
+    check_files(folder, description.files)
+    check_files(folder, description.files, NEEDED - {WEIGHTS})
 
 
 def check_same(first: Path, other: Path) -> None:

@@ -1,5 +1,6 @@
 """The model folder for users: its contents, and the errors if some are missing."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -58,17 +59,71 @@ def test_a_truecased_model_includes_its_truecasers(tmp_path: Path) -> None:
         load(package, "cpu")
 
 
+TRANSLATION = json.dumps(TRANSLATE.model_dump())
+TOKENIZATION = json.dumps(TOKENIZE.model_dump())
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("tokenizer.json", "{", r"tokenizer.json is not JSON: "),
-        ("translate.json", '{"replace": true, "translate": {"beam": 3}}', r" beam: .* beam_size\?"),
+        ("tokenizer.json", "{", "is not JSON: "),
+        ("tokenizer.json", "[]", "expected a JSON object, found list"),
+        ("tokenizer.json", "[" * 100_000 + "]" * 100_000, "is not JSON: "),
+        (
+            "tokenizer.json",
+            f'{{"target_language": "de", "tokenize": {TOKENIZATION}}}',
+            "source_language: missing",
+        ),
+        (
+            "tokenizer.json",
+            f'{{"source_language": "e\\u001b[2J", "target_language": "de", "tokenize": {TOKENIZATION}}}',
+            "source_language: expected ASCII characters without spaces",
+        ),
+        (
+            "translate.json",
+            '{"replace": true, "translate": {"beam": 3}}',
+            r" translate\.beam: .* beam_size\?",
+        ),
+        ("translate.json", f'{{"translate": {TRANSLATION}}}', "replace: missing"),
+        (
+            "translate.json",
+            f'{{"replace": "false", "translate": {TRANSLATION}}}',
+            "replace: expected a boolean",
+        ),
+        ("translate.json", f'{{"replace": 0, "translate": {TRANSLATION}}}', "replace: expected a boolean"),
+        (
+            "translate.json",
+            f'{{"replace": true, "more": 1, "translate": {TRANSLATION}}}',
+            "more: unknown key",
+        ),
+        (
+            "translate.json",
+            f'{{"replace": true, "replace": false, "translate": {TRANSLATION}}}',
+            "expected each name once, found 'replace' twice",
+        ),
+        ("facts.json", "{}", "does not describe a model:\n.*name: missing"),
+        ("facts.json", "[" * 100_000, "is not JSON"),
+        ("facts.json", '{"color": 1}', "color: unknown key, found 1"),
+        ("source.tsv", "a\t" + "9" * 5000 + "\n", "line 1: expected 'entry TAB count'"),
+        ("dictionary.tsv", "source\ttarget\tcount\tlinks\na\tb\tx\t1\n", "line 2: expected four .* numbers"),
+        ("segmentation.json", '{"kind": ["bpe"]}', r"expected a kind of .*, found \['bpe'\]"),
     ],
 )
 def test_damaged_settings_are_named(tmp_path: Path, name: str, content: str, message: str) -> None:
     """The error names the file and what it should contain; the schema is that of params.yaml."""
-    package = write_small_package(tmp_path)
+    package = write_small_package(tmp_path, replace=True)
     (package / name).write_text(content, encoding="utf-8")
     seal(package)
-    with pytest.raises(ValueError, match=message):
-        read_settings(package)
+    with pytest.raises(ValueError, match=rf"(?s){name}.*{message}"):
+        load(package, "cpu")
+
+
+def test_a_file_that_was_added_is_refused(tmp_path: Path) -> None:
+    """Candidates, for instance, would change translations; what nothing reads may be there."""
+    package = write_small_package(tmp_path)
+    (package / ".gitattributes").touch()
+    (package / "LICENSE").touch()
+    load(package, "cpu")
+    (package / "candidates.npz").touch()
+    with pytest.raises(ValueError, match=r"package has candidates\.npz, which its model\.json does not name"):
+        load(package, "cpu")
