@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from convs2s.base.files import SIDES, atomic_path
+from convs2s.base.messages import is_out_of_memory
 
 Ids = NDArray[np.integer[Any]]
 Offsets = NDArray[np.int64]
@@ -88,10 +89,12 @@ def open_array(path: Path) -> NDArray[Any]:
     if not path.is_file():
         raise FileNotFoundError(f"{path} does not exist. Expected an encoded corpus: run dvc repro encode.")
     try:
-        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        array: NDArray[Any] = np.lib.format.open_memmap(path, mode="r")
         if array.ndim != 1 or array.dtype.kind not in "iu":
             raise TypeError(f"found {array.dtype} of shape {array.shape}")
     except Exception as error:  # the header is Python source, and numpy passes on its parser's errors
+        if is_out_of_memory(error):
+            raise
         raise ValueError(
             f"{path}: expected a whole .npy file with a list of integers ({error}). Make it again: "
             "dvc repro -f encode."

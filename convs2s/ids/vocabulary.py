@@ -1,5 +1,6 @@
 """The vocabulary of a language: words or pieces, their ids, and how often each occurs in training text."""
 
+import reprlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -8,6 +9,8 @@ from convs2s.base.files import read_lines, write_lines
 # Our own order (T20); importers of other programs' models map ids. EOS also starts the decoder input (T19).
 PAD, EOS, UNK = 0, 1, 2
 SPECIALS = ("<pad>", "</s>", "<unk>")
+MOST_DIGITS = 15
+"""No corpus has an entry more often than a number of so many digits says."""
 
 
 class Vocabulary:
@@ -53,10 +56,10 @@ def read_counts(path: Path, stage: str) -> dict[str, int]:
     counts: dict[str, int] = {}
     for number, line in enumerate(read_lines(path), start=1):
         entry, _, count = line.partition("\t")
-        if not (entry and count.isdecimal()) or entry in counts:
+        if not (entry and count.isdecimal() and len(count) <= MOST_DIGITS) or entry in counts:
             raise ValueError(
                 f"{path}, line {number}: expected 'entry TAB count', with an entry that no line before has, "
-                f"found {line!r}. Was the file edited? Make it again: dvc repro -f {stage}."
+                f"found {reprlib.repr(line)}. Was the file edited? Make it again: dvc repro -f {stage}."
             )
         counts[entry] = int(count)
     return counts

@@ -68,7 +68,7 @@ def build_training(
         check_lengths(encoded / name, pairs, model)
     selection = None
     if limits := params.selection:
-        table = read_candidates(candidates)
+        table = read_candidates(candidates, sizes[1])
         selection = VocabularySelection(table, limits.common, limits.candidates, sizes[1])
     return Training(
         model=model,

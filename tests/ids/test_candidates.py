@@ -1,6 +1,9 @@
 """Alignment candidates of source tokens, counted from links."""
 
+import io
+import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -80,3 +83,63 @@ def test_a_truncated_file_says_what_to_do_and_an_empty_one_that_it_is_empty(tmp_
         read_candidates(path)
     write_candidates(path, NO_CANDIDATES)
     assert not has_candidates(path)
+
+
+def header(dtype: str, entries: int) -> bytes:
+    """Return the beginning of an .npy file that claims so many entries."""
+    stream = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        stream, {"descr": dtype, "fortran_order": False, "shape": (entries,)}
+    )
+    return stream.getvalue()
+
+
+def pack_arrays(compression: int = zipfile.ZIP_STORED, **arrays: Any) -> bytes:
+    """Return an .npz file of these arrays, or of the bytes of their files."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", compression) as archive:
+        for name, array in arrays.items():
+            file = io.BytesIO()
+            if isinstance(array, bytes):
+                file.write(array)
+            else:
+                np.save(file, array)
+            archive.writestr(f"{name}.npy", file.getvalue())
+    return stream.getvalue()
+
+
+GOOD: dict[str, Any] = {"offsets": np.array([0, 0, 2]), "targets": np.array([3, 4], np.int32)}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (pack_arrays(**GOOD | {"offsets": np.array([None, 1])}), "a list of int64 .*, found object"),
+        (pack_arrays(**GOOD | {"offsets": np.array([0.0, 2.0])}), "a list of int64 .*, found float64"),
+        (pack_arrays(**GOOD | {"targets": np.array([[3, 4]], np.int32)}), r"a list of int32 .*, \(1, 2\)"),
+        (pack_arrays(**GOOD | {"targets": header("<i4", 10**12) + bytes(8)}), "that fills its place"),
+        (pack_arrays(zipfile.ZIP_DEFLATED, **GOOD), "expected offsets.npy uncompressed"),
+        (pack_arrays(**GOOD, more=np.zeros(1)), "the arrays offsets and targets, and nothing else"),
+        (pack_arrays(offsets=GOOD["offsets"]), "the arrays offsets and targets, and nothing else"),
+        (b"PK", "is damaged or not a file of candidates"),
+        (
+            pack_arrays(**GOOD | {"offsets": np.array([0, 2, 1, 2])}),
+            r"from 0 to the 2 targets, found \[0 2 1 2\]",
+        ),
+        (pack_arrays(**GOOD | {"offsets": np.zeros(0, np.int64)}), r"from 0 to the 2 targets, found \[\]"),
+        (pack_arrays(**GOOD | {"targets": np.array([3, 5], np.int32)}), "entries from 0 to 4, found 3 to 5"),
+        (
+            pack_arrays(**GOOD | {"targets": np.array([-1, 4], np.int32)}),
+            "entries from 0 to 4, found -1 to 4",
+        ),
+    ],
+)
+def test_another_file_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    """With the file's name; numpy's own text would advise to use `pickle`."""
+    path = tmp_path / "candidates.npz"
+    path.write_bytes(pack_arrays(**GOOD))
+    assert read_candidates(path, 5).of(np.array([1])).tolist() == [3, 4]
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=rf"candidates\.npz.*{message}") as raised:
+        read_candidates(path, 5)
+    assert "pickle" not in str(raised.value)

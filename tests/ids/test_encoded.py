@@ -62,6 +62,7 @@ def test_a_corpus_without_sentences_can_be_read(tmp_path: Path) -> None:
             r"as many .* found \[0 3 4 6\] and \[0 2 7\].*repro -f encode",
         ),
         ("source.ids", np.zeros((2, 3)), r"source\.ids\.npy: expected .*float64 of shape \(2, 3\)"),
+        ("source.ids", np.array([None]), r"source\.ids\.npy: expected .*list of integers"),
     ],
 )
 def test_files_that_do_not_belong_together_are_an_error(
@@ -69,8 +70,9 @@ def test_files_that_do_not_belong_together_are_an_error(
 ) -> None:
     """Files of different runs would put sentence starts anywhere."""
     np.save(folder / f"{name}.npy", content)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message) as raised:
         EncodedCorpus.open(folder, "source")
+    assert "pickle" not in str(raised.value)  # numpy's advice for objects
 
 
 def test_a_failed_write_keeps_the_old(folder: Path) -> None:

@@ -40,7 +40,9 @@ def test_a_file_comes_back_as_written(tmp_path: Path) -> None:
     assert most_frequent({"b": 1, "The": 2, "the": 7, "a": 1}) == [("the", 7), ("The", 2), ("a", 1), ("b", 1)]
 
 
-@pytest.mark.parametrize("line", ["word", "\t3", "word\t1\t2", "a\t1"])
+@pytest.mark.parametrize(
+    "line", ["word", "\t3", "word\t1\t2", "a\t1", "", "b\t-1", "b\t1.0", "b\t" + "9" * 5000]
+)
 def test_a_bad_line_is_named(tmp_path: Path, line: str) -> None:
     """A lost or split entry would shift all later ids, and translations would be nonsense."""
     path = tmp_path / "source.tsv"

@@ -3,6 +3,7 @@
 It is a table in a text file, one source word per line, which can be read and corrected by hand.
 """
 
+import reprlib
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from pathlib import Path
@@ -41,10 +42,12 @@ def read_dictionary(path: Path) -> dict[str, str]:
     dictionary: dict[str, str] = {}
     for number, line in enumerate(lines, start=2):
         columns = line.split("\t")
-        if len(columns) != 4 or not all(columns) or columns[0] in dictionary:
+        is_entry = len(columns) == 4 and all(columns) and all(text.isdecimal() for text in columns[2:])
+        if not is_entry or " " in columns[0] or columns[0] in dictionary:
             raise ValueError(
                 f"{path}, line {number}: expected four tab-separated columns (source, target, count, links), "
-                f"the source on no line before, found {line!r}. Correct the line or delete it."
+                "the source a word that is on no line before, the last two whole numbers, found "
+                f"{reprlib.repr(line)}. Correct the line or delete it."
             )
         dictionary[columns[0]] = columns[1]
     return dictionary

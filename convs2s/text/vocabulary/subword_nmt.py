@@ -2,12 +2,16 @@
 
 import contextlib
 import io
+import reprlib
 from pathlib import Path
 from typing import Any
 
 from convs2s.base.files import read_lines
+from convs2s.ids.vocabulary import MOST_DIGITS
 
 CONTINUED = "@@"  # ends a piece whose word continues
+VERSIONS = ((0, 1), (0, 2))
+"""Of the format of codes: whether a word's last symbol carries its end."""
 
 
 class SubwordNmt:
@@ -45,8 +49,12 @@ def read_codes(path: Path, allowed: Path | None = None) -> Any:
     pieces = set(read_lines(allowed)) if allowed is not None and allowed.is_file() else None
     try:
         with contextlib.redirect_stderr(io.StringIO()) as printed:
-            return BPE(codes, separator=CONTINUED, vocab=pieces)
-    except (ValueError, SystemExit) as error:  # at a wrong line, the package prints it and ends the program
+            read = BPE(codes, separator=CONTINUED, vocab=pieces)
+            if read.version not in VERSIONS:  # the package would say so at the first word
+                raise ValueError(f"its version is {'.'.join(map(str, read.version))}.")
+            return read
+    # At a wrong line, the package prints it and ends the program.
+    except (ValueError, LookupError, SystemExit) as error:
         raise ValueError(
             f"{path}: {printed.getvalue() or error} Expected codes as subword-nmt learn-bpe writes them, two "
             "symbols separated by one space in each line: is this a dictionary?"
@@ -55,14 +63,16 @@ def read_codes(path: Path, allowed: Path | None = None) -> Any:
 
 def read_pieces(path: Path, threshold: int) -> list[str]:
     """Read the pieces with a count of at least `threshold` from a file written by subword-nmt get-vocab."""
-    try:
-        rows = [line.strip(" ").split(" ") for line in read_lines(path)]
-        pieces = [piece for piece, count in rows if int(count) >= threshold]
-    except ValueError as error:
-        raise ValueError(
-            f"{path}: expected lines of a piece, a space and its count, as subword-nmt get-vocab writes them "
-            f"({error})."
-        ) from error
+    counts: dict[str, int] = {}
+    for number, line in enumerate(read_lines(path), start=1):
+        piece, _, count = line.strip(" ").partition(" ")
+        if not (piece and count.isdecimal() and len(count) <= MOST_DIGITS) or piece in counts:
+            raise ValueError(
+                f"{path}, line {number}: expected a piece that is on no line before, a space and its count, "
+                f"as subword-nmt get-vocab writes them, found {reprlib.repr(line)}."
+            )
+        counts[piece] = int(count)
+    pieces = [piece for piece, count in counts.items() if count >= threshold]
     if not pieces:
         raise ValueError(f"{path}: expected pieces with a count of {threshold:,} or more, found none.")
     return pieces

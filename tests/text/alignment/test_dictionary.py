@@ -63,6 +63,10 @@ def test_a_written_dictionary_reads_back(tmp_path: Path) -> None:
         (HEADER + "a\tb\t1\t1\nc d\n", r"line 3: expected four tab-separated columns .*, found 'c d'"),
         (HEADER + "a\tb\t1\t1\t1\n", "line 2: expected four tab-separated columns"),
         (HEADER + "a\t\t1\t1\n", "line 2: expected four tab-separated columns"),
+        (HEADER + "a\tb\tmany\t1\n", "line 2: .* the last two whole numbers, found"),
+        (HEADER + "a\tb\t1\t-1\n", "line 2: .* the last two whole numbers, found"),
+        (HEADER + "New York\tb\t1\t1\n", "line 2: .* the source a word"),
+        (HEADER + "a\tb\t1\t1\n\nc\td\t1\t1\n", "line 3: expected four tab-separated columns"),
         (HEADER + "a\tb\t1\t1\na\tc\t1\t1\n", r"line 3: expected .* on no line before"),
     ],
 )
