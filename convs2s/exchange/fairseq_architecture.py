@@ -1,6 +1,7 @@
 """The arguments of a fairseq `fconv` model -> our architecture (T2, T4, T6, T18)."""
 
 import ast
+import reprlib
 from typing import Any
 
 from convs2s.config.faults import validate
@@ -29,7 +30,7 @@ def read_architecture(checkpoint: Checkpoint) -> ModelParams:
         "source_positions": True,
         "target_positions": True,
         # Only the tables give it reliably. T18: fairseq's positions start at row 2, ours at row 1.
-        "max_positions": min(map(len, tables), default=0) - 1,
+        "max_positions": min((len(table) for table in tables if table.ndim), default=0) - 1,
         "encoder_grad_scale": "fairseq",
         "extra_scaling": True,
     }
@@ -50,8 +51,8 @@ def read_layers(checkpoint: Checkpoint, name: str) -> list[tuple[int, int]]:
     except (TypeError, ValueError, LookupError) as error:
         raise ValueError(
             f"{checkpoint.path}, arguments: expected {name} of an fconv model, such as '[(512, 3)] * 4', "
-            f"each layer's residual being its own input; found {layers!r} in a model of the architecture "
-            f"{checkpoint.arguments.get('arch')!r}."
+            f"each layer's residual being its own input; found {reprlib.repr(layers)} in a model of the "
+            f"architecture {reprlib.repr(checkpoint.arguments.get('arch'))}."
         ) from error
 
 
@@ -64,7 +65,15 @@ def evaluate(text: str) -> Any:
     try:
         for part in text.split("+"):
             items, _, times = part.partition("*")
-            values += ast.literal_eval(items.strip()) * min(int(times or 1), MOST_LAYERS + 1)
-    except (TypeError, ValueError, SyntaxError):
+            read = ast.literal_eval(items.strip())
+            if not isinstance(read, list | tuple):
+                return text
+            for _ in range(int(times or 1)):
+                values += read
+                if len(values) > MOST_LAYERS or not read:
+                    break
+            if len(values) > MOST_LAYERS:
+                return text
+    except (TypeError, ValueError, SyntaxError, RecursionError, MemoryError):  # the last: nested too deeply
         return text
     return values

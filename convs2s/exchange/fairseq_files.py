@@ -1,7 +1,10 @@
 """fairseq's files: a checkpoint -> arguments and tensors, executing nothing; a dictionary -> its entries."""
 
 import argparse
+import contextlib
 import re
+import reprlib
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +14,8 @@ import torch
 from torch import Tensor
 
 from convs2s.base.files import read_lines
+from convs2s.base.messages import is_out_of_memory
+from convs2s.ids.vocabulary import MOST_DIGITS
 
 
 class Meter:
@@ -27,6 +32,8 @@ KNOWN: list[Any] = [
 ]
 
 START = "<s>"  # fairseq's first entry, in no line; goes last, as in the weights
+MOST_NAMES = 3
+"""Of one tensor in a checkpoint: both embeddings and the output layer may be tied."""
 OVERWRITE = " #fairseq:overwrite"  # flags an entry spelled like an earlier one or a special symbol
 
 
@@ -46,30 +53,67 @@ class Checkpoint:
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
-    """Read a checkpoint of either format: arguments under `args`, or within the config under `cfg`."""
+    """Read a checkpoint of either format: arguments under `args`, or within the config under `cfg`.
+
+    Raises:
+        OSError: if there is no such file.
+        ValueError: if it is another kind of file, or needs far more memory than its size; it names the file.
+    """
     content = load(path)
     content = content if isinstance(content, dict) else {}
-    config = content.get("cfg") or {"model": content.get("args")}
-    arguments = dict[str, Any]()
-    for part in ("task", "model"):  # the model's override the task's
-        values = config.get(part)
-        arguments |= vars(values) if isinstance(values, argparse.Namespace) else values or {}
+    config = content.get("cfg")
+    config = config if isinstance(config, dict) and config else {"model": content.get("args")}
+    parts = [find_values(config.get(part)) for part in ("task", "model")]
     tensors = content.get("model")
-    if not (config.get("model") and isinstance(tensors, dict)):
+    if not (parts[1] and isinstance(tensors, dict)):
         raise ValueError(
             f"{path} lacks tensors under the key `model`, or arguments under `args` or `cfg`; expected a "
             "checkpoint saved by fairseq, such as checkpoint_best.pt. A file with only tensors does not tell "
             "what model they belong to."
         )
-    return Checkpoint(path, arguments, tensors)
+    check_tensors(path, tensors)
+    return Checkpoint(path, parts[0] | parts[1], tensors)  # the model's override the task's
+
+
+def find_values(arguments: Any) -> dict[str, Any]:
+    """Return arguments by name, of a namespace or a dictionary; none of anything else."""
+    values = vars(arguments) if isinstance(arguments, argparse.Namespace) else arguments
+    return {str(name): value for name, value in values.items()} if isinstance(values, dict) else {}
+
+
+def check_tensors(path: Path, tensors: Mapping[Any, Any]) -> None:
+    """Raise ValueError unless a checkpoint's `model` has only names and tensors that its file can hold.
+
+    A tensor may repeat one number or be a part of another, so that a few bytes seem to be gigabytes.
+    """
+    for name, tensor in tensors.items():
+        is_tensor = isinstance(tensor, Tensor)
+        is_stored = is_tensor and tensor.layout == torch.strided and tensor.device.type == "cpu"
+        if not (isinstance(name, str) and is_stored and not tensor.is_quantized and not tensor.is_complex()):
+            kind = type(tensor).__name__
+            if is_tensor:
+                kind = f"a tensor of {tensor.dtype}, {tensor.layout}, on {tensor.device}"
+            raise ValueError(
+                f"{path}, model: expected names and plain tensors of real numbers, found {kind} under "
+                f"{reprlib.repr(name)}. Is it a checkpoint of fairseq?"
+            )
+    claimed, size = sum(tensor.nbytes for tensor in tensors.values()), path.stat().st_size
+    if claimed > MOST_NAMES * size:
+        raise ValueError(
+            f"{path}, model: expected tensors that the file's {size:,} bytes can hold, found tensors of "
+            f"{claimed:,}. Save the checkpoint again, each tensor with memory of its own."
+        )
 
 
 def load(path: Path) -> Any:
     """Read a PyTorch file that contains only tensors, plain values and the known classes."""
     with path.open("rb") as stream, torch.serialization.safe_globals(KNOWN):
         try:
+            check_members(path)
             return torch.load(stream, map_location="cpu", weights_only=True)
         except Exception as error:  # on a damaged file, PyTorch may raise anything
+            if is_out_of_memory(error) and not asks_for_more(error, path.stat().st_size):
+                raise
             # PyTorch's text has the advice to load the file without protection.
             cause = re.search(r"GLOBAL \S+|Unsupported operand \d+|$", str(error))
             fault = (cause and cause[0]) or f"{type(error).__name__}: {error}"
@@ -82,6 +126,20 @@ def load(path: Path) -> Any:
             ) from error
 
 
+def check_members(path: Path) -> None:
+    """Raise ValueError if a PyTorch file, which is a zip archive since 2020, grows when it is read."""
+    with contextlib.suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as archive:
+        grown = sum(member.file_size for member in archive.infolist())
+        if grown > path.stat().st_size:
+            raise ValueError(f"an archive that grows to {grown:,} bytes; torch.save compresses nothing")
+
+
+def asks_for_more(error: Exception, size: int) -> bool:
+    """Return whether PyTorch could not allocate a single tensor that is larger than the whole file."""
+    asked = re.search(r"tried to allocate (\d+) bytes", str(error))
+    return asked is not None and int(asked[1]) > size
+
+
 def read_fairseq_dictionary(path: Path) -> list[tuple[str, int]]:
     """Return the entries of a dictionary with their counts, "<s>" last; without our three special symbols.
 
@@ -92,9 +150,11 @@ def read_fairseq_dictionary(path: Path) -> list[tuple[str, int]]:
     for number, line in enumerate(read_lines(path), start=1):
         entry = line.rstrip().removesuffix(OVERWRITE)
         word, _, count = entry.rpartition(" ")
-        if not (word and count.isdecimal()):
+        is_word = word and " " not in word and "\t" not in word
+        if not (is_word and count.isdecimal() and len(count) <= MOST_DIGITS):
             raise ValueError(
-                f"{path}, line {number}: expected 'word count', found {line!r}, as in fairseq's dict files."
+                f"{path}, line {number}: expected 'word count', found {reprlib.repr(line)}, as in fairseq's "
+                "dict files."
             )
         if word in rows:
             if not line.rstrip().endswith(OVERWRITE):

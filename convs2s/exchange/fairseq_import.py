@@ -1,13 +1,17 @@
 """A fairseq `fconv` checkpoint with its dictionaries -> a model folder for `convs2s translate`."""
 
 import re
+import reprlib
 import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from convs2s.base.files import write_json, write_lines
+from convs2s.base.messages import is_out_of_memory
 from convs2s.config.faults import validate
 from convs2s.config.model import ModelParams
 from convs2s.config.tokenize import TokenizeParams
@@ -19,7 +23,7 @@ from convs2s.ids.vocabulary import PAD, SPECIALS, write_vocabulary
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import build_unfilled, save_model
 from convs2s.package import model_card
-from convs2s.package.folder import Settings, write_package
+from convs2s.package.folder import LanguageCode, Settings, write_package
 from convs2s.text.alignment.dictionary import write_dictionary
 from convs2s.text.vocabulary.codec import ALLOWED, CODES, IMPORTED_MODEL
 from convs2s.text.vocabulary.segmentation import Bpe, read_model
@@ -124,16 +128,21 @@ def build_model(checkpoint: Checkpoint, params: ModelParams, sizes: tuple[int, i
     The sizes are those of the source and the target dictionary, fairseq's four special symbols included.
     """
     model = build_unfilled(params, *sizes, padding_id=PAD)
+    # Shapes first: where they do not fit, the numbers may need any amount of memory.
+    shapes = {name: tensor.to("meta") for name, tensor in checkpoint.tensors.items()}
     try:
+        model.load_state_dict(convert_weights(shapes, params.max_positions), assign=True)
         weights = convert_weights(checkpoint.tensors, params.max_positions)
-        model.load_state_dict(weights, assign=True)
-    except (RuntimeError, KeyError) as error:
+    except (RuntimeError, ValueError) as error:
+        if is_out_of_memory(error):
+            raise
         reason = " ".join(str(error).split())[:300]  # of perhaps a hundred names
         raise ValueError(
             f"{checkpoint.path} has other tensors than a plain fconv model with its arguments and "
             f"dictionaries of {sizes[0]:,} and {sizes[1]:,} entries (4 special ones included). Expected "
             f"those that it was trained with, the source's first. {reason}"
         ) from error
+    model.load_state_dict(weights, assign=True)
     return model.eval().requires_grad_(False)
 
 
@@ -145,4 +154,10 @@ def find_language(checkpoint: Checkpoint, side: str, option: str | None, diction
         raise ValueError(
             f"{checkpoint.path} does not name its {side} language. Give --{side}-language, for example en."
         )
-    return str(language)
+    try:
+        return TypeAdapter(LanguageCode).validate_python(language, strict=True)
+    except ValidationError:
+        raise ValueError(
+            f"{checkpoint.path}: expected a {side} language of at most 50 ASCII characters without spaces, "
+            f"found {reprlib.repr(language)}. Give --{side}-language, for example en."
+        ) from None

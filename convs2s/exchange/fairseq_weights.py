@@ -1,5 +1,6 @@
 """The tensors of a fairseq `fconv` model -> ours: names, order of ids, both weight norms."""
 
+import math
 import re
 from collections.abc import Mapping
 
@@ -39,26 +40,60 @@ def order_ids(size: int) -> Tensor:
 
 
 def convert_weights(tensors: Mapping[str, Tensor], max_positions: int) -> dict[str, Tensor]:
-    """Return the weights of our model, weight norm folded in; tensors of other models keep their names."""
+    """Return the weights of our model, weight norm folded in; tensors of other models keep their names.
+
+    Raises:
+        ValueError: if two tensors have one name, or a tensor has no partner or an impossible shape or value.
+    """
     ours: dict[str, Tensor] = {}
-    tensors = {unwrap(name): tensor for name, tensor in tensors.items()}
-    for their_name, tensor in tensors.items():
-        if IGNORED.fullmatch(their_name) or their_name.endswith(".weight_g"):
+    origins: dict[str, str] = {}
+    names = unwrap_names(tensors)
+    norms = {name for name in names if name.endswith(".weight_g")}
+    for their_name, full_name in names.items():
+        if IGNORED.fullmatch(their_name) or their_name in norms:
             continue
-        name = rename(their_name)
+        name, tensor = rename(their_name), tensors[full_name]
         if name.endswith(".weight_v"):
-            weight = fold_norm(tensors[f"{their_name.removesuffix('v')}g"], tensor)
+            norm = f"{their_name.removesuffix('v')}g"
+            if norm not in norms:
+                raise ValueError(f"expected a tensor {norm} for {full_name}, found none")
+            norms.remove(norm)
             name = name.removesuffix("_v")
+            weight = fold_norm(tensors[names[norm]], tensor, full_name)
         else:
             weight = tensor.float()
         if ".positions." in name:
             # fairseq's first position is row 2, ours row 1 (T18); row 0 is for padding.
-            rows = weight[2 : max_positions + 1]
+            rows = take_rows(weight, full_name)[2 : max_positions + 1]
             weight = torch.cat([torch.zeros_like(rows[:1]), rows])
         elif ".words." in name or name.startswith("output_layer."):
-            weight = weight[order_ids(len(weight))]
-        ours[name] = weight
+            weight = take_rows(weight, full_name)[order_ids(len(weight))]
+        if not (weight.is_meta or weight.isfinite().all()):
+            raise ValueError(f"expected finite numbers in {full_name}, found others: has training diverged?")
+        if name in ours:
+            raise ValueError(f"expected one tensor for each weight, found {origins[name]} and {full_name}")
+        ours[name], origins[name] = weight, full_name
+    if norms:
+        raise ValueError(f"expected a weight_v for {names[min(norms)]}, found none")
     return ours
+
+
+def take_rows(weight: Tensor, name: str) -> Tensor:
+    """Return a tensor with rows for the special symbols; raise ValueError for another."""
+    if weight.ndim < 1 or len(weight) < SPECIALS:
+        shape = tuple(weight.shape)
+        raise ValueError(f"expected at least {SPECIALS} rows in {name}, found the shape {shape}")
+    return weight
+
+
+def unwrap_names(tensors: Mapping[str, Tensor]) -> dict[str, str]:
+    """Return the name of each tensor by fairseq's; raise ValueError if two have the same."""
+    names: dict[str, str] = {}
+    for full_name in tensors:
+        if (name := unwrap(full_name)) in names:
+            raise ValueError(f"expected one tensor for each name, found {names[name]} and {full_name}")
+        names[name] = full_name
+    return names
 
 
 def unwrap(name: str) -> str:
@@ -77,7 +112,7 @@ def rename(name: str) -> str:
     return name
 
 
-def fold_norm(g: Tensor, v: Tensor) -> Tensor:
+def fold_norm(g: Tensor, v: Tensor, name: str = "weight_v") -> Tensor:
     """Return a weight g v / ||v|| as (outputs, inputs), or (outputs, K * inputs) for a convolution.
 
     The norm is over the dimensions in which g has size 1: in the checkpoints of 2017 a decoder's convolution
@@ -86,7 +121,14 @@ def fold_norm(g: Tensor, v: Tensor) -> Tensor:
     Args:
         g: (outputs, 1) of a linear map; (1, 1, outputs), or (K, 1, 1) in 2017, of a convolution.
         v: (outputs, inputs) of a linear map; (K, inputs, outputs) of a convolution.
+        name: of v, for messages.
     """
+    sizes = [size for size, whole in zip(g.shape, v.shape, strict=False) if size == whole != 1]
+    if g.ndim != v.ndim or v.ndim not in (2, 3) or len(sizes) > 1 or g.numel() != math.prod(sizes):
+        raise ValueError(
+            f"expected one norm for each output or position of {name}, found norms of shape "
+            f"{tuple(g.shape)} for {tuple(v.shape)}"
+        )
     g, v = g.double(), v.double()
     dimensions = [dimension for dimension, size in enumerate(g.shape) if size == 1]
     weight: Tensor = g * v / torch.linalg.vector_norm(v, dim=dimensions, keepdim=True)

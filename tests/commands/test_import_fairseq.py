@@ -144,13 +144,32 @@ def test_languages_come_from_an_option_the_checkpoint_or_a_file_name(tmp_path: P
     assert [read_settings(tmp_path / name).languages for name in "12"] == [("fr", "de"), ("ro", "de")]
 
 
+FILES = {
+    "text": "l o\n", "word": "word\n", "newer": "#version: 0.3\nl o\n", "twice": "l 9\nl 9\n",
+    "minus": "l -9\n",
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ("", "x.pt does not name its source language. Give --source-language"),
         ("--source-language en --no-escape", "would do nothing without --tokenizer moses"),
-        ("--source-language en --bpe-codes text --bpe-vocabulary word", "word: expected lines of a piece"),
+        (
+            "--source-language en --bpe-codes text --bpe-vocabulary word",
+            "word, line 1: expected a piece that is on no line before",
+        ),
+        ("--source-language en --bpe-codes text --bpe-vocabulary twice", "twice, line 2: expected a piece"),
+        ("--source-language en --bpe-codes text --bpe-vocabulary minus", "minus, line 1: expected a piece"),
         ("--source-language en --bpe-codes word", "word: Error: invalid line 1"),
+        (
+            "--source-language en --bpe-codes newer",
+            "newer: its version is 0.3. Expected codes as subword-nmt",
+        ),
+        (
+            "--source-language e\x1b",
+            "expected a source language of at most 50 ASCII characters without spaces",
+        ),
         ("--source-language en --sentencepiece-model word", "word is not a SentencePiece model"),
         ("--out .", ". already exists; expected a new folder"),
     ],
@@ -165,7 +184,7 @@ def test_an_import_that_could_not_translate_is_refused(
     """An option without effect, or a file of another kind, is one line on standard error; nothing is left."""
     monkeypatch.chdir(tmp_path)
     source, target = write_dictionaries(Path())
-    for name, text in (("text", "l o\n"), ("word", "word\n")):
+    for name, text in FILES.items():
         Path(name).write_text(text)
     file = write_checkpoint(Path("x.pt"), "plain")
     before = {*Path().iterdir(), Path("nameless")} - {source}

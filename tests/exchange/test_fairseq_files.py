@@ -2,12 +2,14 @@
 
 import os
 import sys
+import zipfile
 from argparse import Namespace
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import pytest
 import torch
@@ -61,6 +63,22 @@ def cut(path: Path) -> None:
     path.write_bytes(content[: len(content) // 2])
 
 
+ARGUMENTS = Namespace(arch="fconv")
+
+
+def write_model(path: Path, value: object, name: object = "a") -> Path:
+    return write(path, {"args": ARGUMENTS, "model": {name: value}})
+
+
+def compress(path: Path) -> None:
+    """Pack zeros into a small archive, which torch.save would not."""
+    with zipfile.ZipFile(write_model(path, torch.zeros(10**5))) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
 UNSAFE = "only tensors, plain values and argparse.Namespace; found: "
 
 
@@ -71,6 +89,22 @@ UNSAFE = "only tensors, plain values and argparse.Namespace; found: "
         (lambda path: path.write_text("<html>not found</html>"), UNSAFE + "Unsupported operand 60"),
         (cut, UNSAFE + "RuntimeError: PytorchStreamReader failed"),
         (lambda path: write(path, {"model": WEIGHTS}), "expected a checkpoint saved by fairseq"),
+        (lambda path: write(path, [1]), "expected a checkpoint saved by fairseq"),
+        (lambda path: write(path, {"cfg": [1], "model": WEIGHTS}), "expected a checkpoint saved by fairseq"),
+        (lambda path: write(path, {"cfg": torch.ones(2), "model": WEIGHTS}), "checkpoint saved by fairseq"),
+        (lambda path: write(path, {"args": "text", "model": WEIGHTS}), "checkpoint saved by fairseq"),
+        (lambda path: write(path, {"args": ARGUMENTS, "model": [1]}), "checkpoint saved by fairseq"),
+        (lambda path: write_model(path, "text"), "expected names and plain tensors .*, found str under 'a'"),
+        (lambda path: write_model(path, [1, 2]), "expected names and plain tensors .*, found list under 'a'"),
+        (lambda path: write_model(path, torch.ones(2), 3), "plain tensors .*, found a tensor .* under 3"),
+        (
+            lambda path: write_model(path, torch.ones(2) * 1j),
+            "tensors of real .* found a tensor of torch.comp",
+        ),
+        (lambda path: write_model(path, torch.ones(2).to_sparse()), "tensors .* found .* torch.sparse_coo"),
+        (lambda path: write_model(path, torch.ones(2, device="meta")), "tensors .* found .* on meta"),
+        (lambda path: write_model(path, torch.ones(1).expand(10**6)), "bytes can hold, found .* 4,000,000"),
+        (compress, "found: ValueError: an archive that grows to"),
     ],
 )
 def test_another_file_is_refused_unexecuted(
@@ -78,7 +112,7 @@ def test_another_file_is_refused_unexecuted(
 ) -> None:
     """One message says what was found and expected, without PyTorch's advice to load without protection."""
     make(tmp_path / "x.pt")
-    with pytest.raises(ValueError, match=f"{tmp_path}/x.pt .*{message}") as raised:
+    with pytest.raises(ValueError, match=f"{tmp_path}/x.pt.*{message}") as raised:
         read_checkpoint(tmp_path / "x.pt")
     assert "weights_only" not in str(raised.value)
     assert not (tmp_path / "x.pt.run").exists()
@@ -109,6 +143,12 @@ def test_entries_of_a_dictionary_keep_their_ids(tmp_path: Path) -> None:
     [
         ("a 1\nword\n", "line 2: expected 'word count', found 'word'"),
         ("a 1\n\n", "line 2: expected 'word count', found ''"),
+        ("a 1\n\nb 1\n", "line 2: expected 'word count', found ''"),
+        ("a 1\nb\tc 1\n", "line 2: expected 'word count', found 'b.*c 1'"),
+        ("a 1\nb 1 2\n", "line 2: expected 'word count', found 'b 1 2'"),
+        ("a 1\nb -1\n", "line 2: expected 'word count', found 'b -1'"),
+        ("a 1\nb 1.0\n", "line 2: expected 'word count', found 'b 1.0'"),
+        (f"a {'9' * 5000}\n", "line 1: expected 'word count', found 'a 999"),
         ("a 1\nb 1\na 1\n", "line 3: expected each word once, but 'a' .* append #fairseq"),
     ],
 )
@@ -117,3 +157,30 @@ def test_a_wrong_line_of_a_dictionary_is_named(tmp_path: Path, text: str, messag
     (tmp_path / "dict.en.txt").write_text(text)
     with pytest.raises(ValueError, match=f"dict.en.txt, {message}"):
         read_fairseq_dictionary(tmp_path / "dict.en.txt")
+
+
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [
+        (MemoryError(), MemoryError),
+        (
+            RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 99 bytes."),
+            RuntimeError,
+        ),
+        (
+            RuntimeError(
+                "DefaultCPUAllocator: can't allocate memory: you tried to allocate 999999999 bytes."
+            ),
+            ValueError,
+        ),
+    ],
+)
+def test_too_little_memory_is_not_a_fault_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, raised: type[Exception]
+) -> None:
+    """It gets advice of its own. But no tensor is larger than its file: such a one is a fault."""
+    path = write_model(tmp_path / "x.pt", torch.ones(2))
+    monkeypatch.setattr(torch, "load", mock.Mock(side_effect=error))
+    with pytest.raises(raised) as found:
+        read_checkpoint(path)
+    assert (found.value is error) == (raised is not ValueError)

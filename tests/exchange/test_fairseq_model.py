@@ -3,12 +3,14 @@
 import dataclasses
 import re
 from typing import Any
+from unittest import mock
 
 import pytest
 import torch
 from torch import Tensor
 from torch.testing import assert_close
 
+from convs2s.exchange import fairseq_import
 from convs2s.exchange.fairseq_architecture import read_architecture
 from convs2s.exchange.fairseq_files import Checkpoint
 from convs2s.exchange.fairseq_import import build_model
@@ -55,6 +57,16 @@ def test_arguments_become_our_sizes_and_choices() -> None:
     [
         ({"arch": "transformer", "encoder_layers": 6}, "found '6' in a model of the .* 'transformer'"),
         ({"encoder_layers": "__import__('os').getcwd()"}, r"encoder_layers .*found \"__import__"),
+        ({"encoder_layers": "(" * 9999 + ")" * 9999}, r"encoder_layers .*found '\(\("),
+        ({"encoder_layers": "'a' * 999"}, r"encoder_layers .*found \"'a' \* 999"),
+        ({"encoder_layers": "[(32, 3)] * 9999999999999"}, r"encoder_layers .*found '\[\(32, 3\)\] \*"),
+        ({"encoder_layers": [32, 3]}, r"encoder_layers .*found \[32, 3\]"),
+        ({"decoder_embed_dim": "24"}, "embedding_size: expected an integer, found '24'"),
+        ({"decoder_embed_dim": 24.0}, "embedding_size: expected an integer, found 24.0"),
+        ({"decoder_out_embed_dim": True}, "output_embedding_size: expected an integer, found True"),
+        ({"decoder_out_embed_dim": float("nan")}, "output_embedding_size: expected an integer, found nan"),
+        ({"decoder_layers": "[('32', 3), (32, 3)]"}, "decoder_widths.0: expected an integer, found '32'"),
+        ({"decoder_attention": "[1, 0]"}, "attention.0: expected a boolean, found 1"),
         ({"decoder_layers": "[(32, 3), (32, 3, 2)]"}, "its own input; found .*32, 3, 2"),
         ({"decoder_attention": "False"}, "attention: expected a list, found 'False'"),
     ],
@@ -124,3 +136,53 @@ def test_names_of_wrappers_are_taken_off() -> None:
     for end, new in (("weight_g", "original0"), ("weight_v", "original1")):
         wrapped = {name.replace(end, f"parametrizations.weight.{new}"): wrapped[name] for name in wrapped}
     check_outputs(build(read, wrapped), "plain")
+
+
+BIAS = "decoder.fc3.bias"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({f"module.{BIAS}": torch.zeros(376)}, f"one tensor for each name, found {BIAS} and module.{BIAS}"),
+        (
+            {"decoder.fc3.weight": torch.zeros(376, 20)},
+            "one tensor for each weight, found decoder.fc3.weight.* and decoder.fc3.weight",
+        ),
+        (
+            {"decoder.fc9.weight_g": torch.ones(3, 1)},
+            "expected a weight_v for decoder.fc9.weight_g, found none",
+        ),
+        (
+            {"decoder.fc9.weight_v": torch.ones(3, 1)},
+            "expected a tensor decoder.fc9.weight_g for decoder.fc9.w",
+        ),
+        ({BIAS: torch.full((376,), float("nan"))}, f"expected finite numbers in {BIAS}, found others"),
+        ({BIAS: torch.full((376,), float("inf"))}, f"expected finite numbers in {BIAS}, found others"),
+        ({BIAS: torch.ones(2)}, rf"at least 4 rows in {BIAS}, found the shape \(2,\)"),
+        ({BIAS: torch.tensor(1.0)}, rf"at least 4 rows in {BIAS}, found the shape \(\)"),
+        ({"encoder.embed_positions.weight": torch.tensor(1.0)}, "at least 4 rows in encoder.embed_positions"),
+        ({"decoder.fc3.weight_g": torch.ones(376)}, r"norms of shape \(376,\) for \(376, 20\)"),
+        ({"decoder.fc3.weight_g": torch.ones(376, 20)}, r"norms of shape \(376, 20\) for \(376, 20\)"),
+        (
+            {"decoder.fc3.weight_g": torch.ones(60_000, 1), "decoder.fc3.weight_v": torch.ones(1, 60_000)},
+            r"norms of shape \(60000, 1\) for \(1, 60000\)",
+        ),
+    ],
+)
+def test_tensors_that_would_be_lost_or_invented_are_refused(changes: dict[str, Tensor], message: str) -> None:
+    """Of two for a name, the last would win; of norms and directions, one alone or of another shape."""
+    read = checkpoint("plain")
+    with pytest.raises(ValueError, match=f"plain.pt has other tensors .*{message}"):
+        build(read, {**read.tensors, **changes})
+
+
+def test_too_little_memory_is_not_another_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The caller then has advice on memory, not on dictionaries."""
+    error = RuntimeError(
+        "[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes."
+    )
+    monkeypatch.setattr(fairseq_import, "convert_weights", mock.Mock(side_effect=error))
+    with pytest.raises(RuntimeError) as raised:
+        build(checkpoint("plain"), dict(checkpoint("plain").tensors))
+    assert raised.value is error
