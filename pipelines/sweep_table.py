@@ -14,8 +14,8 @@ from pydantic import Field
 
 from convs2s.base.files import read_json
 from convs2s.config.faults import suggest, validate
-from convs2s.config.load import parse_yaml
-from convs2s.config.model import ModelParams
+from convs2s.config.load import parse_yaml, read_text
+from convs2s.config.model import MOST_LAYERS, KernelWidth, ModelParams
 from convs2s.config.section import Positive, Section
 from convs2s.score.identity import SetIdentity
 
@@ -27,8 +27,8 @@ SIGNATURES, TEST_SET = Path("data/evaluation/signatures.json"), Path("data/evalu
 class LayerStack(Section):
     """Equal layers, as wide as the first layer in params.yaml."""
 
-    layers: Positive
-    kernel: Positive
+    layers: Annotated[int, Field(ge=1, le=MOST_LAYERS)]
+    kernel: KernelWidth
 
 
 class TableRow(Section):
@@ -97,7 +97,7 @@ def read_table(name: str) -> Table:
     if not path.is_file():
         hint = suggest(name, list_tables())
         raise FileNotFoundError(f"{TABLES}: expected a table, such as TABLE=table5, found {name!r}; {hint}")
-    return validate(Table, parse_yaml(path.read_text(encoding="utf-8"), str(path)), f"{path} is invalid")
+    return validate(Table, parse_yaml(read_text(path), str(path)), f"{path} is invalid")
 
 
 def read_results(root: Path) -> dict[str, Any]:

@@ -75,6 +75,27 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
         {"train.tied_embeddings": True, "model.embedding_size": 7},
         "expected model.embedding_size = .* found 7",
     ),
+    *(
+        ({key: 10**12}, rf"{key}: expected less than or equal to \d+, found 1000000000000")
+        for key in (
+            "translate.beam_size",
+            "translate.n_best",
+            "translate.batch_sentences",
+            "translate.min_length",
+            "translate.max_length_ratio",
+            "translate.max_length_extra",
+            "train.workers",
+            "train.nodes",
+            "vocabulary.source_size",
+            "vocabulary.target_size",
+            "align.iterations",
+        )
+    ),
+    (
+        {"translate.max_length_ratio": 1e308},
+        r"max_length_ratio: expected less than or equal to 1000, found 1e",
+    ),
+    ({"filter.valid_every": 10**30}, r"filter\.valid_every: expected less than or equal to"),
     ({"train.average": 9}, r"train: expected average of at most max_epochs, \d, found 9"),
     ({"tokenize.remove_diacritics": True}, r"remove_diacritics: expected false unless .* found true .*'en'"),
     ({"tokenize.lowercase": True, "tokenize.truecase": True}, r"tokenize: expected at most one of lowerc"),
@@ -135,6 +156,9 @@ def test_yaml_is_read_as_dvc_reads_it() -> None:
         (b"a: [1, 2\nb: }", r"params\.yaml is not valid YAML"),
         (b"a: 2001-13-13\n", r"is not valid YAML: month must be in 1\.\.12"),
         (b"", r"params\.yaml is invalid:\n  expected .*, found None"),
+        (b"a: " + b"[" * 9999 + b"]" * 9999, r"params\.yaml is not valid YAML: maximum recursion"),
+        (b"seeds: [1]\nseeds: [2]\n", r"(?s)params\.yaml is not valid YAML: .*duplicate key.*line 2"),
+        (b"train:\n  dropout: 0\n  dropout: 1\n", r"(?s)is not valid YAML: .*duplicate key.*line 3"),
     ],
 )
 def test_a_damaged_file_is_reported(tmp_path: Path, content: bytes, message: str) -> None:

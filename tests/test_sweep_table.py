@@ -106,3 +106,21 @@ def test_a_comparison_begins_with_what_differs_and_the_figures() -> None:
     figures = ["perplexity, paper", "perplexity", "perplexity, std", "bleu_tokenized"]
     assert list(table) == ["side", "failed", *figures, "train.dropout", "std.bleu", "experiment"]
     assert table["failed"].isna().tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (b"row: a, encoder: {layers: 1000000000, kernel: 3}", "layers: expected less than or equal to 1000,"),
+        (b"row: a, encoder: {layers: 2, kernel: 9999}", "kernel: expected less than or equal to 1024,"),
+        (b"row: \xff", "line 1: byte 13 is 0xff, which is not UTF-8"),
+    ],
+)
+def test_an_odd_table_is_refused(
+    row: bytes, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its name; the layers would fill the memory."""
+    monkeypatch.setattr(sweep_table, "TABLES", tmp_path)
+    (tmp_path / "odd.yaml").write_bytes(b"rows: [{" + row + b"}]\n")
+    with pytest.raises(ValueError, match=rf"(?s)odd\.yaml.*{message}"):
+        read_table("odd")

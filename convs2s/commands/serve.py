@@ -8,7 +8,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from convs2s.commands.shared import add_command, add_processor, check_positive, pause_garbage_collection
+from convs2s.commands.shared import (
+    MOST_CHARACTERS,
+    MOST_LINES,
+    MOST_PROCESSES,
+    add_command,
+    add_processor,
+    check_range,
+    pause_garbage_collection,
+)
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -45,7 +53,10 @@ def run(options: argparse.Namespace) -> None:
     missing = [name for name in ("fastapi", "uvicorn") if find_spec(name) is None]
     if missing:
         raise ValueError(f"serve needs {', '.join(missing)}. Install it: pip install 'convs2s[serve]'.")
-    check_positive(options, "max_characters", "max_lines", "batch_lines", "threads")
+    check_range(options, 0, 2**16 - 1, "port")
+    check_range(options, 1, MOST_CHARACTERS, "max_characters")
+    check_range(options, 1, MOST_LINES, "max_lines", "batch_lines")
+    check_range(options, 1, MOST_PROCESSES, "threads")
     key_file: Path | None = options.api_key_file
     keys = tuple(key_file.read_text(encoding="utf-8").split()) if key_file else ()
     if key_file and not keys:

@@ -6,6 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+MOST_PROCESSES, MOST_LINES, MOST_CHARACTERS = 2**12, 10**6, 10**9
+"""Of options: threads or processes, lines, and characters. The parameters have the same bounds, but importing
+them takes time that --help has not."""
+
 
 class Help(argparse.ArgumentDefaultsHelpFormatter):
     """Shows defaults that are values, and keeps the line breaks of examples.
@@ -49,12 +53,14 @@ def add_processor(add: Callable[..., object]) -> None:
     add("--threads", type=int, metavar="N", help="CPU threads (default: OMP_NUM_THREADS, else all cores)")
 
 
-def check_positive(options: argparse.Namespace, *names: str) -> None:
-    """Raise ValueError unless each of these options that was given is at least 1."""
+def check_range(options: argparse.Namespace, least: int, most: int, *names: str) -> None:
+    """Raise ValueError unless each of these options that was given is a number from `least` to `most`."""
     for name in names:
         value = getattr(options, name)
-        if value is not None and value < 1:
-            raise ValueError(f"--{name.replace('_', '-')}: expected 1 or more, found {value}.")
+        if value is not None and not least <= value <= most:
+            raise ValueError(
+                f"--{name.replace('_', '-')}: expected a number from {least:,} to {most:,}, found {value}."
+            )
 
 
 @contextmanager

@@ -12,7 +12,13 @@ from tqdm import tqdm
 
 from convs2s.base.files import decode_lines
 from convs2s.base.messages import is_terminal, visible
-from convs2s.commands.shared import add_command, add_processor, check_positive, pause_garbage_collection
+from convs2s.commands.shared import (
+    MOST_PROCESSES,
+    add_command,
+    add_processor,
+    check_range,
+    pause_garbage_collection,
+)
 from convs2s.commands.translate_files import STANDARD, chunks, count_lines, open_input, open_output
 
 if TYPE_CHECKING:
@@ -101,7 +107,7 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Translate input to output a chunk at a time, so that neither need fit in memory."""
-    check_positive(options, "threads", "processes")
+    check_range(options, 1, MOST_PROCESSES, "threads", "processes")
     if options.score and (options.prefix or options.alignment or options.sample):
         raise ValueError("--score does not translate. Leave out --prefix, --alignment and --sample.")
     if options.input in STANDARD and Path("-") in (options.score, options.prefix):

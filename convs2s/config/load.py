@@ -12,6 +12,8 @@ from convs2s.base.files import read_lines
 from convs2s.config.faults import validate
 from convs2s.config.params import Params
 
+PYTHONS_OWN = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError)
+
 
 def load_params(path: Path = Path("params.yaml")) -> Params:
     """Read and check params.yaml.
@@ -50,9 +52,11 @@ def parse_yaml(text: str, origin: str) -> Any:
         # YAML 1.2 by ruamel, as DVC reads it: 1e-4 is a number there, a string to PyYAML. Its parser in C is
         # faster, but shows no lines in messages.
         return YAML(typ="safe", pure=True).load(text)
-    # ruamel also lets Python's own errors through, as for a date with month 13 or a list as a key.
-    except (YAMLError, ValueError, TypeError, ArithmeticError, LookupError, AttributeError) as error:
-        raise ValueError(f"{origin} is not valid YAML: {error}") from error
+    # ruamel also lets Python's own errors through, as for a date with month 13, a list as a key, or lists
+    # nested too deeply.
+    except (YAMLError, *PYTHONS_OWN) as error:
+        text = str(error).partition("\n\nTo suppress this check")[0]  # ruamel's advice on duplicate keys
+        raise ValueError(f"{origin} is not valid YAML: {text}") from error
 
 
 def flatten_values(sections: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,9 +8,15 @@ from pydantic import BaseModel, ConfigDict, Field
 COUNTABLE = 10**12
 """No real corpus, seed or number of updates is larger; anything larger is a typo or an attack."""
 
+MOST_PROCESSES = 2**12
+"""Of a machine, threads as well as processes: no machine has more hardware threads."""
+MOST_TOKENS = 10**6
+"""No sentence is longer."""
+
 Count = Annotated[int, Field(ge=0, le=COUNTABLE)]
 Positive = Annotated[int, Field(ge=1, le=COUNTABLE)]
 Share = Annotated[float, Field(ge=0, lt=1)]
+Processes = Annotated[int, Field(ge=1, le=MOST_PROCESSES)]
 
 LANGUAGE = r"^[a-z]{2,3}$"
 Languages = tuple[str, str]

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from convs2s.config.download import WORD
-from convs2s.config.section import NOTHING, Count, Positive, Section
+from convs2s.config.section import COUNTABLE, NOTHING, Count, Positive, Section
 
 AugmentModels = Annotated[str, "augment.models"]
 AugmentText = Annotated[str, "augment.text"]
@@ -29,7 +29,7 @@ class FilterParams(Section):
     max_overlap: Annotated[float, Field(ge=0, le=1)] | None
     """Largest share of the validation, development or test pairs that may also be training pairs; with more,
     the stage stops."""
-    valid_every: Annotated[int, Field(ge=2)] | None
+    valid_every: Annotated[int, Field(ge=2, le=COUNTABLE)] | None
     """Every Nth kept pair goes to validation; null when download.valid is given."""
 
 
@@ -57,6 +57,9 @@ class AugmentParams(Section):
         return self
 
 
+Entries = Annotated[int, Field(ge=1, le=10**8)]
+
+
 class VocabularyParams(Section):
     """Word pieces or words."""
 
@@ -65,10 +68,10 @@ class VocabularyParams(Section):
     meant for raw text; `word`: whole words, with unknown words replaced."""
     joint: bool
     """For pieces: learn one segmentation for both sides; the two vocabularies stay separate (T26)."""
-    source_size: Positive
+    source_size: Entries
     """Number of most frequent words, or of pieces; if joint, of both sides together, of which each has those
     that occur in it. The training data must yield that many."""
-    target_size: Positive
+    target_size: Entries
     """The same for the target; equal to source_size if joint."""
 
     @model_validator(mode="after")
@@ -102,7 +105,7 @@ class AlignParams(Section):
     """`builtin` is our aligner, which gives the links of fast_align, the authors' program (T33); `fast_align`
     needs the programs fast_align and atools on PATH, and is for comparisons; `none` makes an empty
     dictionary, so that unknown words are copied. Nothing is aligned unless replace.enabled is true."""
-    iterations: Positive
+    iterations: Annotated[int, Field(ge=1, le=1000)]
     """EM iterations in each direction (5 in fast_align)."""
 
 

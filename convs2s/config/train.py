@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from convs2s.config.section import Count, Positive, Section, Share
+from convs2s.config.section import Count, Positive, Processes, Section, Share
 from convs2s.config.text import SelectionParams
 
 StartFrom = Annotated[str, "train.start_from"]
@@ -68,9 +68,9 @@ class TrainParams(Section):
     compile: bool
     """Compile the model and its loss with torch.compile, which takes a minute at the start and needs a C++
     compiler; on a CPU, this replaces our own compiled layers."""
-    workers: Positive
+    workers: Processes
     """Processes per node, each with its own GPU if there are GPUs."""
-    nodes: Positive
+    nodes: Annotated[int, Field(ge=1, le=2**16)]
     """Machines that train together."""
     selection: SelectionParams | None
     """Target entries scored in a batch, in addition to those that occur in it; null: the whole vocabulary.

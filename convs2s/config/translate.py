@@ -4,34 +4,37 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from convs2s.config.section import Count, Positive, Section
+from convs2s.config.section import MOST_TOKENS, Section
 from convs2s.config.text import SelectionParams
 
 Alpha = Annotated[float, Field(ge=0, le=10)]
 """Exponent in |y|^alpha; much larger values overflow, and 2 already favors the longest hypothesis."""
 
 
+Beam = Annotated[int, Field(ge=1, le=10**5)]
+
+
 class TranslateParams(Section):
     """Beam search (§4.3) as the library takes it: alpha is a number."""
 
-    beam_size: Positive
+    beam_size: Beam
     """Hypotheses kept per sentence; 1 is greedy search."""
     alpha: Alpha
     """Final scores are log-likelihood / |y|^alpha; 1 gives the mean over tokens."""
-    min_length: Count
+    min_length: Annotated[int, Field(ge=0, le=MOST_TOKENS)]
     """Shortest hypothesis, in tokens, not counting EOS."""
-    max_length_ratio: Annotated[float, Field(ge=0)]
+    max_length_ratio: Annotated[float, Field(ge=0, le=1000)]
     """Longest hypothesis = ratio * source tokens + max_length_extra, not counting EOS on either side."""
-    max_length_extra: Annotated[float, Field(ge=1, allow_inf_nan=False)]
+    max_length_extra: Annotated[float, Field(ge=1, le=MOST_TOKENS)]
     """See max_length_ratio; in tokens. The sum is rounded down, so fractions matter."""
     max_length_of: Literal["sentence", "batch"]
     """Which source tokens count: the sentence's own (`sentence`), or those of the longest sentence in the
     batch (`batch`), as in fairseq, so that a translation may depend on the rest of its batch."""
-    n_best: Positive
+    n_best: Beam
     """Hypotheses written per sentence, at most beam_size."""
     legacy_eos: bool
     """Accept EOS anywhere among the 2 * beam_size candidates, as fairseq did until late 2017 (T21)."""
-    batch_sentences: Positive
+    batch_sentences: Annotated[int, Field(ge=1, le=10**6)]
     """Sentences translated at once."""
     precision: Literal["auto", "float32", "bfloat16", "int8"]
     """Precision of matrix products; softmax and scores are always float32. `auto`: bfloat16 where the

@@ -1,5 +1,6 @@
 """Load trained models and their vocabularies as a translator of words, and translate a corpus."""
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import torch
 from tqdm import tqdm
 
 from convs2s.base.files import SIDES
+from convs2s.config.section import MOST_PROCESSES
 from convs2s.config.translate import TranslateParams
 from convs2s.decode.ensemble import Ensemble
 from convs2s.decode.search import SearchModel
@@ -22,6 +24,8 @@ from convs2s.text.vocabulary.codec import Codec
 
 CHUNK_BATCHES = 64
 """Batches per chunk of a corpus: enough to group sentences of similar length, few enough for memory."""
+DEVICE = re.compile(r"(cpu|cuda|mps|xpu)(:\d{1,3})?")
+"""Devices that compute; PyTorch has others that do not, such as meta."""
 
 
 def load_words(
@@ -39,7 +43,10 @@ def load_words(
         vocabulary: folder of the stage vocabulary.
         candidates: candidates.npz of the stage candidates; read only if `params` selects target tokens.
         device: such as cpu, cuda or cuda:1; None selects a GPU if there is one.
+        processes: number of processes that translate batches in parallel on a CPU.
     """
+    if not 1 <= processes <= MOST_PROCESSES:
+        raise ValueError(f"processes: expected 1 to {MOST_PROCESSES:,}, found {processes}.")
     where, selection = find_device(device), None
     source, target = Codec.load(vocabulary, "source"), Codec.load(vocabulary, "target")
     members = []
@@ -58,7 +65,8 @@ def load_words(
     model = members[0] if len(members) == 1 else Ensemble(members)
     if limits := params.selection:
         size = len(target.vocabulary)
-        selection = VocabularySelection(read_candidates(candidates), limits.common, limits.candidates, size)
+        table = read_candidates(candidates, size)
+        selection = VocabularySelection(table, limits.common, limits.candidates, size)
     return WordTranslator(model, source, target, params, where, selection, processes)
 
 
@@ -81,6 +89,8 @@ def find_device(name: str | None) -> torch.device:
     if name is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
+        if not DEVICE.fullmatch(name):
+            raise RuntimeError("it is unknown, or does not compute.")
         return torch.empty(0, device=name).device
     except (RuntimeError, AssertionError) as error:  # the latter from a PyTorch without CUDA
         reason = str(error).splitlines()[0]

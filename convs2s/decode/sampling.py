@@ -7,10 +7,10 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from numpy.typing import NDArray
-from pydantic import Field, NonNegativeInt, PositiveInt
+from pydantic import Field
 from torch import Tensor
 
-from convs2s.config.section import Section
+from convs2s.config.section import Positive, Section
 from convs2s.config.translate import TranslateParams
 from convs2s.decode.search import LiveBatch, Search
 from convs2s.decode.token_scores import all_logits, log_normalizer, rule_out
@@ -28,9 +28,9 @@ class Sampling(Section):
             number, so texts split over several calls get the same translations as in one call.
     """
 
-    seed: NonNegativeInt
-    temperature: Annotated[float, Field(gt=0)] = 1.0
-    top_k: PositiveInt | None = None
+    seed: Annotated[int, Field(ge=0, lt=2**64)]
+    temperature: Annotated[float, Field(ge=1e-3, le=1e3)] = 1.0
+    top_k: Positive | None = None
     first: int = 0
 
 

@@ -49,7 +49,15 @@ def test_a_server_for_others_or_with_keys_answers_to_any_name(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--max-lines", "0"], "error: --max-lines: expected 1 or more, found 0."),
+        (["--max-lines", "0"], "error: --max-lines: expected a number from 1 to 1,000,000, found 0."),
+        (["--port", "99999"], "error: --port: expected a number from 0 to 65,535, found 99999."),
+        (["--port", "-1"], "error: --port: expected a number from 0 to 65,535, found -1."),
+        (["--threads", "100000"], "error: --threads: expected a number from 1 to 4,096, found 100000."),
+        (["--batch-lines", "10000000"], "error: --batch-lines: expected a number from 1 to 1,000,000, found"),
+        (
+            ["--max-characters", "10000000000"],
+            "error: --max-characters: expected a number from 1 to 1,000,000,000,",
+        ),
         ([], "error: nowhere is not a folder. Expected a model folder"),
         (["--api-key-file", "/dev/null"], "error: /dev/null is empty; expected an API key on each line."),
         (["--host", "192.0.2.1"], "warning: anyone who can reach 192.0.2.1"),

@@ -101,12 +101,43 @@ def test_repeated_model_options_add_up() -> None:
         (["--max-length-extra", "0"], "max_length_extra: "),
         (["--n-best", "3"], "expected n_best of at most beam_size, 2, found 3"),
         (["--device", "cuda:99"], "error: device 'cuda:99': "),
+        *(
+            (["--device", name], f"error: device {name!r}: it is unknown, or does not compute. Expected cpu,")
+            for name in ("meta", "vulkan", "privateuseone", "mkldnn", "cpu:", "cpu:-1", "", "CPU")
+        ),
+        (["--threads", "100000"], "error: --threads: expected a number from 1 to 4,096, found 100000."),
+        (["--processes", "5000"], "error: --processes: expected a number from 1 to 4,096, found 5000."),
+        (["--beam-size", str(10**12)], "beam_size: expected less than or equal to 100000, found 10000000000"),
+        (
+            ["--batch-sentences", str(10**12)],
+            "batch_sentences: expected less than or equal to 1000000, found",
+        ),
+        (
+            ["--max-length-ratio", "1e308"],
+            "max_length_ratio: expected less than or equal to 1000, found 1e+308",
+        ),
+        (["--max-length-ratio", "inf"], "max_length_ratio: expected a finite number, found inf"),
+        (
+            ["--max-length-extra", "1e308"],
+            "max_length_extra: expected less than or equal to 1000000, found 1e+",
+        ),
+        (["--alpha", "nan"], "alpha: expected a finite number, found nan"),
+        (["--sample", "--n-best", str(10**12)], "n_best: expected less than or equal to 100000, found"),
+        (
+            ["--sample", "--temperature", "1e-320"],
+            "temperature: expected greater than or equal to 0.001, found",
+        ),
+        (["--sample", "--top-k", str(10**40)], "top_k: expected less than or equal to 1000000000000, found"),
+        (["--sample", "--seed", str(10**40)], "seed: expected less than 18446744073709551616, found"),
         (["--output", "tests"], "error: tests is a folder. Expected a file, such as tests/out.txt."),
         (["--input", "missing.txt"], "error: missing.txt does not exist. Expected a text file"),
         (["--score", "README.md", "--alignment", "a"], "error: --score does not translate. Leave out"),
-        (["--sample", "--temperature", "0"], "temperature: expected greater than 0, found 0.0"),
+        (
+            ["--sample", "--temperature", "0"],
+            "temperature: expected greater than or equal to 0.001, found 0.0",
+        ),
         (["--prefix", "-"], "error: Standard input cannot be both texts of --score or --prefix. Name a file"),
-        (["--processes", "0"], "error: --processes: expected 1 or more, found 0."),
+        (["--processes", "0"], "error: --processes: expected a number from 1 to 4,096, found 0."),
         (["--input", "latin1.txt"], "latin1.txt, line 2: byte 1 is 0xfc, which is not UTF-8. Convert it"),
         (["--input", "utf16.txt"], "for example: iconv -f utf-16 -t utf-8."),  # PowerShell's > writes it
         (["--input", "short.txt", "--prefix", "latin1.txt"], "latin1.txt, line 2: byte 1 is 0xfc"),
