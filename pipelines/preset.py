@@ -4,11 +4,13 @@ Without NAME, list the presets.
 """
 
 import argparse
+import contextlib
 import io
 import re
+import reprlib
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,15 @@ def dump(content: CommentedMap) -> str:
     return stream.getvalue()
 
 
+@contextlib.contextmanager
+def refuse_nesting(origin: str) -> Iterator[None]:
+    """Report YAML that the reader and writer cannot handle, as lists are within lists within lists."""
+    try:
+        yield
+    except RecursionError:
+        raise ValueError(f"{origin} is nested too deeply. Expected sections with values and lists.") from None
+
+
 def find_presets() -> dict[str, Path]:
     """Return the files of all presets by name."""
     return dict(sorted((path.stem, path) for path in (EXPERIMENTS / "presets").glob("*.yaml")))
@@ -58,11 +69,13 @@ def render(name: str) -> str:
     if name not in (paths := find_presets()):
         raise ValueError(f"experiments/presets has no preset {name!r}; {suggest(name, paths)}")
     origin, text = f"experiments/presets/{name}.yaml", read_text(paths[name])
-    parse_yaml(text, origin)
+    if not isinstance(sections := parse_yaml(text, origin) or {}, dict):
+        raise ValueError(f"{origin}: expected sections of params.yaml, found {reprlib.repr(sections)}")
     content: Any = round_trip().load(EXPERIMENTS / "base.yaml")
-    changes: Any = round_trip().load(text) or CommentedMap()  # none if it is all comments
+    with refuse_nesting(origin):
+        changes: Any = round_trip().load(text) or CommentedMap()  # none if it is all comments
     for section, keys in changes.items():
-        if isinstance(keys, CommentedMap) and section in content:
+        if isinstance(keys, CommentedMap) and isinstance(content.get(section), CommentedMap):
             for key, value in keys.items():
                 content[section][key] = value
                 content[section].ca.items.pop(key, None)
@@ -71,7 +84,8 @@ def render(name: str) -> str:
             content[section] = keys
     content.ca.items.update(changes.ca.items)
     content.ca.comment = None  # the base's header
-    lines = [line for line in dump(content).split("\n") if line.strip()]
+    with refuse_nesting(origin):
+        lines = [line for line in dump(content).split("\n") if line.strip()]
     body = "".join(f"\n{line}\n" if re.match(r"\w", line) else f"{line}\n" for line in lines)
     parse_params(body, f"{origin}, completed from experiments/base.yaml,")
     header = re.match(r"(#.*\n)*", text)[0]  # type: ignore[index]
@@ -88,9 +102,10 @@ def parse_override(text: str) -> tuple[str, Any]:
 
 def apply_overrides(text: str, overrides: Mapping[str, Any]) -> tuple[str, Params]:
     """Return a params.yaml with other values, given by dotted names, and its comments; and all its values."""
-    content = round_trip().load(text)
+    with refuse_nesting("params.yaml"):
+        content = round_trip().load(text)
     for name, value in overrides.items():
-        *sections, key = [int(part) if part.isdigit() else part for part in name.split(".")]
+        *sections, key = [int(part) if part.isdecimal() else part for part in name.split(".")]
         try:
             place = content.mlget(sections, list_ok=True) if sections else content
             place[key] = CommentedSeq(value) if isinstance(value, list) else value
@@ -100,7 +115,8 @@ def apply_overrides(text: str, overrides: Mapping[str, Any]) -> tuple[str, Param
         if isinstance(value, list):  # [1, 2] on one line, even if the former one had several
             place[key].fa.set_flow_style()
             place.ca.items.get(key, [None] * 4)[3] = None
-    changed = dump(content) if overrides else text
+    with refuse_nesting("params.yaml"):
+        changed = dump(content) if overrides else text
     return changed, parse_params(changed, "params.yaml")
 
 

@@ -105,6 +105,7 @@ def test_only_the_lines_of_overrides_change() -> None:
         ("train.droput", r"(?s)train\.droput: unknown key.*did you mean dropout"),
         ("trian.dropout", r"has no trian\.dropout; did you mean train\.dropout\?"),
         ("download.train.7.kind", r"has no download\.train\.7\.kind; did you mean download\.train\?"),
+        ("seeds.²", r"has no seeds\.²; did you mean seeds\?"),
         ("package.name.0", r"has no package\.name\.0; did you mean package\.name\?"),
         ("train.dropout", r"(?s)params.yaml is invalid.*train\.dropout: expected less than 1"),
     ],
@@ -163,3 +164,29 @@ def test_presets_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.split("\n")
     assert [line.split()[0] for line in lines[: len(find_presets())]] == list(find_presets())
     assert "wmt14-en-de-paper    WMT'14 English to German as in the paper (§5.1, Table 1)." in lines
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("- a\n", r"presets/odd\.yaml: expected sections of params\.yaml, found \['a'\]"),
+        ("text\n", r"presets/odd\.yaml: expected sections of params\.yaml, found 'text'"),
+        ("train: text\n", r"odd\.yaml, .* is invalid:\n  train: expected a dictionary .*, found 'text'"),
+        ("train: [1]\n", r"odd\.yaml, .* is invalid:\n  train: expected a dictionary .*, found \[1\]"),
+        ("seeds: {a: 1}\n", r"odd\.yaml, .* is invalid:\n  seeds: expected a list, found \{'a': 1\}"),
+        ("seeds: [1]\nseeds: [2]\n", r"odd\.yaml is not valid YAML: .*duplicate key"),
+        *(
+            (f"tune:\n  alphas: {'[' * deep}{']' * deep}\n", r"odd\.yaml.*(too deeply|recursion|a number)")
+            for deep in (9, 200, 230, 260, 290, 9999)
+        ),
+    ],
+)
+def test_an_odd_preset_is_refused(
+    text: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its name: people write presets by hand, and get them from others."""
+    shutil.copytree(EXPERIMENTS, tmp_path / "experiments")
+    monkeypatch.setattr(preset, "EXPERIMENTS", tmp_path / "experiments")
+    (tmp_path / "experiments" / "presets" / "odd.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=rf"(?s){message}"):
+        render("odd")
