@@ -13,10 +13,11 @@ from pathlib import Path
 
 import torch
 from pydantic import TypeAdapter
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from torch import Tensor
 
 from convs2s.base.files import atomic_path
+from convs2s.base.messages import is_out_of_memory
 from convs2s.model.initialization import fold_weight_norm, folded_weights
 from convs2s.model.storage import check_fit, write_tensors
 from convs2s.train.training import State, Training
@@ -71,7 +72,11 @@ def read_checkpoint(path: Path) -> Checkpoint:
             raise ValueError("its checksum does not match its content")
         state = STATE.validate_json(metadata["state"])
         return Checkpoint(PRINTS.validate_json(metadata["fingerprint"]), state, tensors)
-    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # an unknown type of numbers, for instance, is a RuntimeError of PyTorch
+        if is_out_of_memory(error):
+            raise
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         raise ValueError(
             f"{path} is damaged ({reason}). Expected a checkpoint as saved during training."
@@ -90,6 +95,9 @@ def checksum(metadata: Mapping[str, str], tensors: Mapping[str, Tensor]) -> str:
 def restore(checkpoint: Checkpoint, training: Training, origin: Path) -> None:
     """Load weights, buffers and state into a training; a ValueError, and no change, if they do not fit."""
     optimizer, parameters = training.optimizer, dict(training.model.named_parameters())
+    kinds = (WEIGHTS, *optimizer.buffers)
+    own = {f"{kind}/{name}": p for kind in kinds for name, p in parameters.items()}
+    check_fit(own, checkpoint.tensors, origin)
     load_weights(training.model, checkpoint, origin)
     for kind, buffer in optimizer.buffers.items():
         for name, tensor in select_tensors(checkpoint, kind).items():

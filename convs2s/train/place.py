@@ -41,7 +41,7 @@ class Place:
 
     def fetch(self, saved: Iterable[int]) -> str:
         """Copy all checkpoints to the work folder, if one is newer than those `saved`; return a message."""
-        names = list(self.list_sizes())
+        names = [name for name in self.list_sizes() if list_updates([name])]
         if max(list_updates(names), default=0) <= max(saved, default=0):
             return ""
         for name in names:

@@ -29,7 +29,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from convs2s.base.files import atomic_path, remove
-from convs2s.base.messages import inflect
+from convs2s.base.messages import inflect, is_out_of_memory
 from convs2s.train.checkpoint import (
     Checkpoint,
     checkpoint_name,
@@ -75,6 +75,8 @@ class WorkFolder:
                 restore(self.usable(updates, training), training, path)
             # Whatever is wrong with this file, an older checkpoint or none gives the same result.
             except Exception as error:
+                if is_out_of_memory(error):  # nothing is wrong with the file
+                    raise
                 faults.append(f"{path} cannot be used: {error}")
                 continue
             state = training.state

@@ -1,6 +1,7 @@
 import resource
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 import pytest
 import torch
@@ -63,6 +64,28 @@ def test_weights_of_another_shape_are_refused(path: Path) -> None:
     """For a checkpoint of another model, the message lists the tensors that differ."""
     with pytest.raises(ValueError, match="does not fit the model"):
         load_weights(small_model(), read_checkpoint(path), path)
+
+
+@pytest.mark.parametrize("changed", ["momentum/{}", "other/{}"])
+def test_a_checkpoint_has_all_of_a_trainings_tensors_and_no_others(
+    changed: str, stopped: Training, path: Path
+) -> None:
+    """Without its momentum, a weight would go on as if it had never moved."""
+    checkpoint = read_checkpoint(path)
+    name = next(iter(dict(stopped.model.named_parameters())))
+    if checkpoint.tensors.pop(changed.format(name), None) is None:
+        checkpoint.tensors[changed.format(name)] = torch.zeros(2)
+    before = weights(stopped)
+    with pytest.raises(ValueError, match=f"{path} does not fit .*\n  {changed.format(name)}: expected"):
+        restore(checkpoint, stopped, path)
+    assert torch.equal(weights(stopped), before)
+
+
+def test_lack_of_memory_is_not_damage(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A training would start from scratch for want of a few gigabytes."""
+    monkeypatch.setattr("convs2s.train.checkpoint.checksum", mock.Mock(side_effect=MemoryError))
+    with pytest.raises(MemoryError):
+        read_checkpoint(path)
 
 
 def test_a_full_disk_leaves_the_previous_checkpoint(stopped: Training, path: Path) -> None:

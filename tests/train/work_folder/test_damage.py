@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
+from convs2s.train import work_folder
 from convs2s.train.checkpoint import read_checkpoint
 from tests.train.work_folder.trainings import cut, finish, interrupt, undisturbed, updates_of, validating
 
@@ -40,3 +42,15 @@ def test_after_damage_an_earlier_checkpoint_gives_the_same_outputs(
     assert (f": {continued}." if continued else "Training starts from scratch.") in message
     if damage is cut and damaged != [3]:
         assert f"{checkpoints[damaged[-1]]} is damaged (SafetensorError" in message
+
+
+def test_lack_of_memory_does_not_start_a_training_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checkpoint is whole, and another try with more memory can use it."""
+    validating(monkeypatch, [3.0, 2.5, 2.0, 2.7, 2.8])
+    checkpoints = interrupt(monkeypatch, after=9)
+    error = RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+    with monkeypatch.context() as patch:
+        patch.setattr(work_folder, "restore", mock.Mock(side_effect=error))
+        with pytest.raises(RuntimeError, match="CUDA out of memory"):
+            finish()
+    assert all(path.is_file() for path in checkpoints)

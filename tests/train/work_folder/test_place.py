@@ -17,6 +17,7 @@ import pytest
 from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-untyped]
 
 from convs2s.train import follow, run
+from convs2s.train.place import Place
 from convs2s.train.training import Training
 from tests.train.work_folder import trainings
 from tests.train.work_folder.moments import Content, content, put_back
@@ -71,6 +72,19 @@ def test_an_unfinished_copy_costs_only_updates(
     cut(next(SHARED.glob("*/checkpoint-6.*")))
     assert finish(checkpoints="shared") == wanted
     assert "epoch 3, after 5 updates." in capsys.readouterr().err
+
+
+def test_only_checkpoints_are_copied_from_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others can write there; a name such as .. would be a path in the work folder."""
+    trainings.train_until(6, monkeypatch, checkpoints="shared")
+    shutil.rmtree(WORK)
+    for folder in SHARED.iterdir():
+        (folder / "other.safetensors").touch()
+        (folder / "deep").mkdir()
+    place = Place("shared", WORK / next(SHARED.iterdir()).name)
+    place.own.mkdir(parents=True)
+    assert "copied from" in place.fetch([])
+    assert {path.name.partition("-")[0] for path in place.own.iterdir()} == {"checkpoint"}
 
 
 def test_a_training_killed_at_any_copy_goes_on_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
