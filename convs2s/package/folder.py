@@ -153,8 +153,7 @@ def check_whole(folder: Path) -> None:
             f"{folder} has {', '.join(added)}, which its model.json does not name. Expected only files that "
             "the model was packaged with: delete what was added, or package the folder again."
         )
-    check_files(folder, description.files)
-    check_files(folder, description.files, NEEDED - {WEIGHTS})
+    check_files(folder, description.files, (description.files.keys() | NEEDED) - {WEIGHTS})
 
 
 def check_same(first: Path, other: Path) -> None:

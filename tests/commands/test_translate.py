@@ -11,6 +11,7 @@ import pytest
 
 import convs2s
 from convs2s.cli import main, parser
+from convs2s.model.description import seal
 from tests.package.small_package import edit_settings, write_small_package
 
 
@@ -245,3 +246,22 @@ def test_a_closed_pipe_is_not_an_error_and_only_what_is_needed_was_imported(tmp_
     imported = {row[2].strip() for row in rows}
     assert {"torch", "convs2s.package.translator"} <= imported
     assert not imported & FORBIDDEN
+
+
+def test_control_characters_of_a_model_reach_no_translation(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever made the vocabulary could otherwise control the terminal."""
+    package = write_small_package(tmp_path)
+    entries = (package / "target.tsv").read_text(encoding="utf-8").splitlines()
+    text = "".join(entry.replace("\t", "\x1b[2J\x9b2J\t") + "\n" for entry in entries)
+    (package / "target.tsv").write_text(text, encoding="utf-8")
+    seal(package)
+    source = tmp_path / "source.txt"
+    source.write_text("Das ist ein Haus.\n", encoding="utf-8")
+    command = ["translate", "--model", str(package), "--device", "cpu", "--input", str(source)]
+    for options in ([], ["--n-best", "2"], ["--scores"]):
+        assert main([*command, *options]) == 0
+        shown = "".join(capfd.readouterr())
+        assert "[2J" in shown
+        assert not set(shown) & {"\x1b", "\x9b"}
