@@ -128,11 +128,9 @@ def build_model(checkpoint: Checkpoint, params: ModelParams, sizes: tuple[int, i
     The sizes are those of the source and the target dictionary, fairseq's four special symbols included.
     """
     model = build_unfilled(params, *sizes, padding_id=PAD)
-    # Shapes first: where they do not fit, the numbers may need any amount of memory.
-    shapes = {name: tensor.to("meta") for name, tensor in checkpoint.tensors.items()}
     try:
-        model.load_state_dict(convert_weights(shapes, params.max_positions), assign=True)
         weights = convert_weights(checkpoint.tensors, params.max_positions)
+        model.load_state_dict(weights, assign=True)
     except (RuntimeError, ValueError) as error:
         if is_out_of_memory(error):
             raise
@@ -142,7 +140,6 @@ def build_model(checkpoint: Checkpoint, params: ModelParams, sizes: tuple[int, i
             f"dictionaries of {sizes[0]:,} and {sizes[1]:,} entries (4 special ones included). Expected "
             f"those that it was trained with, the source's first. {reason}"
         ) from error
-    model.load_state_dict(weights, assign=True)
     return model.eval().requires_grad_(False)
 
 

@@ -68,8 +68,10 @@ def convert_weights(tensors: Mapping[str, Tensor], max_positions: int) -> dict[s
             weight = torch.cat([torch.zeros_like(rows[:1]), rows])
         elif ".words." in name or name.startswith("output_layer."):
             weight = take_rows(weight, full_name)[order_ids(len(weight))]
-        if not (weight.is_meta or weight.isfinite().all()):
-            raise ValueError(f"expected finite numbers in {full_name}, found others: has training diverged?")
+        if not (tensor.is_floating_point() and weight.isfinite().all()):
+            raise ValueError(
+                f"expected finite floating-point numbers in {full_name}, found others: has training diverged?"
+            )
         if name in ours:
             raise ValueError(f"expected one tensor for each weight, found {origins[name]} and {full_name}")
         ours[name], origins[name] = weight, full_name

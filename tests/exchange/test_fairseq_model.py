@@ -157,8 +157,18 @@ BIAS = "decoder.fc3.bias"
             {"decoder.fc9.weight_v": torch.ones(3, 1)},
             "expected a tensor decoder.fc9.weight_g for decoder.fc9.w",
         ),
-        ({BIAS: torch.full((376,), float("nan"))}, f"expected finite numbers in {BIAS}, found others"),
-        ({BIAS: torch.full((376,), float("inf"))}, f"expected finite numbers in {BIAS}, found others"),
+        (
+            {BIAS: torch.full((376,), float("nan"))},
+            f"expected finite floating-point numbers in {BIAS}, found others",
+        ),
+        (
+            {BIAS: torch.full((376,), float("inf"))},
+            f"expected finite floating-point numbers in {BIAS}, found others",
+        ),
+        (
+            {BIAS: torch.ones(376, dtype=torch.int8)},
+            f"expected finite floating-point numbers in {BIAS}, found others",
+        ),
         ({BIAS: torch.ones(2)}, rf"at least 4 rows in {BIAS}, found the shape \(2,\)"),
         ({BIAS: torch.tensor(1.0)}, rf"at least 4 rows in {BIAS}, found the shape \(\)"),
         ({"encoder.embed_positions.weight": torch.tensor(1.0)}, "at least 4 rows in encoder.embed_positions"),

@@ -81,3 +81,11 @@ def test_a_failed_write_keeps_the_old(folder: Path) -> None:
         write_encoded(folder, [[sentences(SOURCE[:1]), sentences(TARGET[:1])], None], (10, 10))  # type: ignore[list-item]
     assert len(EncodedCorpus.open(folder, "source")) == 3
     assert [path.name for path in folder.parent.iterdir()] == ["train"]
+
+
+def test_what_is_no_array_is_named_without_advice_on_pickles(folder: Path) -> None:
+    """numpy takes any other file for a pickle, and says how to load it all the same."""
+    (folder / "source.ids.npy").write_bytes(b"text, but no array")
+    with pytest.raises(ValueError, match=r"source\.ids\.npy: expected a whole \.npy file") as raised:
+        EncodedCorpus.open(folder, "source")
+    assert "pickle" not in str(raised.value)

@@ -138,7 +138,10 @@ def test_a_sealed_folder_loads_or_its_file_is_named(name: str, tmp_path: Path) -
 def test_a_checkpoint_of_fairseq_is_imported_or_named(zipped: bool, tmp_path: Path) -> None:
     """Every value in it may be of any kind."""
     path, sizes = tmp_path / "model.pt", (FAIRSEQ_SIZES["source"], FAIRSEQ_SIZES["target"])
-    whole = {"model": dict(tensors("plain")), "cfg": {"model": PLAIN, "task": {"source_lang": "en"}}}
+    whole: dict[str, Any] = {
+        "model": dict(tensors("plain")),
+        "cfg": {"model": PLAIN, "task": {"source_lang": "en"}},
+    }
     for seed in range(EXAMPLES):
         dice = random.Random(seed)
         content = change(whole, dice, [*AWKWARD, *TENSORS]) if seed else whole
