@@ -147,7 +147,8 @@ def check_whole(folder: Path) -> None:
             f"{folder / DESCRIPTION}: expected padding_id {PAD}, as the vocabularies have it, found "
             f"{description.padding_id}. Package or fetch the folder again."
         )
-    added = sorted(name for name in READ - description.files.keys() if (folder / name).is_file())
+    optional = READ - NEEDED - description.files.keys()
+    added = sorted(name for name in optional if (folder / name).is_file())
     if added:
         raise ValueError(
             f"{folder} has {', '.join(added)}, which its model.json does not name. Expected only files that "
