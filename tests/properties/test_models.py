@@ -88,9 +88,10 @@ def seal_description(path: Path) -> None:
     """Write the digest that fits into a model.json, whatever it has become."""
     try:
         content = json.loads(path.read_bytes())
+    except ValueError:
+        return
+    if isinstance(content, dict):
         path.write_text(json.dumps(content | {"sha256": digest_of_content(content)}), encoding="utf-8")
-    except (ValueError, TypeError):
-        return  # no object of JSON
 
 
 def use(folder: Path) -> None:
