@@ -1,7 +1,7 @@
 """Compile the library's loops side by side: `python -m pipelines.compile_loops`, a part of `make install`.
 
-Numba keeps on disk what it compiles. Without this, it compiles each loop at its first use, on one core. No
-two processes here use the same loop: numba may mix up what they write for different types.
+What is compiled is kept on disk. Without this, each loop is compiled at its first use, on one core. No two
+processes here use the same loop: both would compile it.
 """
 
 import contextlib

@@ -8,28 +8,27 @@ The functions on single numbers are written in LLVM IR because numba has neither
 products. LLVM turns loops over them into vector instructions, which it cannot do with calls to the exp of the
 C library.
 
-Numba keeps compiled loops on disk: in `__pycache__`, or if that is not writable, in NUMBA_CACHE_DIR or in the
-user's cache folder. It compiles a loop again after an edit of the loop's own file. It does not know of edits
-of this one, so `vectorized` puts a digest of it into the name of the cached files.
+Compiled loops are kept on disk: see `convs2s.base.compilation`. A loop is compiled again after an edit of its
+own file, or of this one, which others inline.
 """
 # mypy: disable-error-code="untyped-decorator"
 
 import functools
-import hashlib
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import torch
 from llvmlite import ir
-from numba import extending, njit, types
+from numba import extending, types
 from numpy.typing import NDArray
 from torch import Tensor
 
-compiler = njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
-DIGEST = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:16]
+from convs2s.base.compilation import compiled
+
+vectorized = compiled(__file__, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
+"""Decorator of a loop: it is compiled at its first call on a machine, and may reorder sums."""
 intrinsic: Any = extending.intrinsic  # its annotations hide what compiled code may call
 
 WORTH_A_THREAD = 1 << 15  # elements; waking a thread takes as long as a loop over this many
@@ -37,12 +36,6 @@ I8, I16, I32, F32 = ir.IntType(8), ir.IntType(16), ir.IntType(32), ir.FloatType(
 # exp(x) = 2^n 2^f with |f| <= 1/2; Taylor's coefficients of 2^f, highest power first, give it to 1e-7.
 POWERS = [math.log(2.0) ** k / math.factorial(k) for k in range(7, -1, -1)]
 LOWEST, HIGHEST = -87.0, 88.0  # exp of less or more is not a normal float32
-
-
-def vectorized(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a loop at its first call on a machine; it releases the GIL, and may reorder sums."""
-    function.__qualname__ += f"-{DIGEST}"
-    return compiler(function)
 
 
 def as_array(tensor: Tensor) -> NDArray[Any]:

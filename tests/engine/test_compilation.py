@@ -1,4 +1,4 @@
-"""Compiled loops come from numba's cache, and always match their source."""
+"""Compiled loops come from the cache, and always match their source."""
 
 import ast
 import importlib
@@ -17,13 +17,14 @@ import pytest
 from numba.core.dispatcher import Dispatcher
 
 import convs2s
+from convs2s.base.compilation import source_digest
 from convs2s.engine import loops
 
 ROOT = Path(str(convs2s.__path__[0])).parent
 MODULES = sorted(
     ".".join(path.relative_to(ROOT).with_suffix("").parts)
     for path in (ROOT / "convs2s").rglob("*.py")
-    if re.search(r"^@(njit|vectorized)\b", path.read_text(encoding="utf-8"), re.MULTILINE)
+    if re.search(r"^@(compiled|vectorized)\b", path.read_text(encoding="utf-8"), re.MULTILINE)
 )
 SOFTMAX = [0.27, 0.73]
 
@@ -51,9 +52,10 @@ def run(folder: Path) -> tuple[list[float], int]:
 
 
 def test_a_fresh_process_uses_the_cache_until_what_is_inlined_changes(tmp_path: Path) -> None:
-    """Compiling all loops takes half a minute; numba itself does not notice edits of other files."""
+    """Compiling all loops takes half a minute."""
     uncompiled, engine = shutil.ignore_patterns("__pycache__"), tmp_path / "convs2s" / "engine"
-    shutil.copytree(ROOT / "convs2s" / "engine", engine, ignore=uncompiled)
+    for name in ("base", "engine", "watch"):
+        shutil.copytree(ROOT / "convs2s" / name, tmp_path / "convs2s" / name, ignore=uncompiled)
     (tmp_path / "convs2s" / "__init__.py").touch()
     assert run(tmp_path) == (SOFTMAX, 0)
     assert run(tmp_path) == (SOFTMAX, 1)
@@ -76,7 +78,7 @@ def test_installation_compiles_every_loop(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_compiled_functions_use_only_their_file_and_the_shared_loops(name: str) -> None:
-    """Numba would go on with old code after edits of other files."""
+    """Edits of other files are not noticed, and old code would go on."""
     module = importlib.import_module(name)
     functions = loops_of(module)
     assert functions
@@ -85,4 +87,5 @@ def test_compiled_functions_use_only_their_file_and_the_shared_loops(name: str) 
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith("convs2s"):
             foreign = {alias.asname or alias.name for alias in node.names} & used
             assert not foreign or node.module == loops.__name__, foreign
-            assert not foreign or all(loops.DIGEST in f.py_func.__qualname__ for f in functions)
+            digest = source_digest(str(loops.__file__))
+            assert not foreign or all(digest in f._cache.facts for f in functions)

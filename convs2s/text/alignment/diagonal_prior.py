@@ -11,8 +11,9 @@ two lengths swapped. We do the same, so that links equal the program's (T33).
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from convs2s.base.compilation import compiled
 
 FIRST_TENSION = 4.0
 LOWEST_TENSION, HIGHEST_TENSION = 0.1, 14.0
@@ -20,7 +21,7 @@ STEPS = 8
 STEP_SIZE = 20.0
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def swapped_normalizer(j: int, n: int, m: int, tension: float) -> float:
     """Return fast_align's normalizer for generated word j of m, given n words, with n and m swapped."""
     low = j * m // n
@@ -35,7 +36,7 @@ def swapped_normalizer(j: int, n: int, m: int, tension: float) -> float:
     return total
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def expected_distance(lengths: NDArray[np.int64], tension: float) -> float:
     """Return the sum over generated words of the prior's mean |i/n - j/m|, with fast_align's normalizer.
 

@@ -5,7 +5,7 @@ independent of all others. For each distinct given word that occurs with the gen
 pair, the table has a value, in the order of first occurrence. The given words themselves are not stored: who
 goes through the sentences of a generated word meets them in this order. So a pair of words takes 4 bytes.
 
-All that these loops call is in this file: numba's cache does not notice edits of other files.
+All that these loops call is in this file: edits of other files are not noticed.
 """
 # mypy: disable-error-code="untyped-decorator"
 
@@ -13,9 +13,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from convs2s.base.compilation import compiled
 from convs2s.ids.encoded import Ids, Offsets
 
 Floats = NDArray[np.float32]
@@ -85,14 +85,14 @@ def make_model(scales: Doubles, nulls: Floats, lengths: Offsets, tension: float)
     return Model(scales, nulls, begins, place, np.exp(tension * place), np.exp(-tension * place))
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def count_words(ids: Ids, frequencies: Offsets) -> None:
     """Add the number of occurrences of each word."""
     for word in ids:
         frequencies[word] += 1
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def list_occurrences(ids: Ids, offsets: Offsets, places: Offsets, occurrences: Offsets) -> None:
     """Write each word's occurrences from its place on; changes `places`."""
     for k in range(len(offsets) - 1):
@@ -102,7 +102,7 @@ def list_occurrences(ids: Ids, offsets: Offsets, places: Offsets, occurrences: O
             places[word] += 1
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def count_values(first: int, last: int, table: Table, vocabulary: int, sizes: Offsets) -> None:
     """Write the number of distinct given words that occur with each of the generated words [first, last)."""
     seen = np.full(vocabulary, -1, np.int32)  # the last generated word that occurred with this given word
@@ -114,7 +114,7 @@ def count_values(first: int, last: int, table: Table, vocabulary: int, sizes: Of
                     sizes[word] += 1
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def given_words(table: Table, occurrence: int) -> tuple[Ids, int, int, int]:
     """Return the given sentence, the generated one's number and length, and the word's position in it."""
     k, j = occurrence >> POSITION_BITS, occurrence & ((1 << POSITION_BITS) - 1)
@@ -122,7 +122,7 @@ def given_words(table: Table, occurrence: int) -> tuple[Ids, int, int, int]:
     return given, k, table.generated_offsets[k + 1] - table.generated_offsets[k], j
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def empty_row(model: Model) -> Row:
     """Return a row of no word."""
     size = len(model.scales)
@@ -130,7 +130,7 @@ def empty_row(model: Model) -> Row:
     return Row(seen, np.empty(size), np.empty(size), words)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def weigh(
     word: int, given: Ids, m: int, j: int, values: Floats, size: int, row: Row, model: Model,
     weights: Doubles,
@@ -167,7 +167,7 @@ def weigh(
     return size, scale / total, null / total
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def expect_words(
     first: int, last: int, table: Table, model: Model, nulls: Doubles, distances: Doubles
 ) -> Offsets:
@@ -207,7 +207,7 @@ def expect_words(
     return totals
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def choose_links(first: int, last: int, table: Table, model: Model, chosen: Ids) -> None:
     """Write the given position that each occurrence of words [first, last) is linked with, or -1 for none.
 
@@ -228,7 +228,7 @@ def choose_links(first: int, last: int, table: Table, model: Model, chosen: Ids)
             chosen[table.generated_offsets[k] + j] = position
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def digamma(x: float) -> float:
     """Return the derivative of log(gamma(x)) for x > 0, to about 1e-12 (Abramowitz & Stegun 6.3.18)."""
     shift = 0.0
@@ -240,7 +240,7 @@ def digamma(x: float) -> float:
     return math.log(x) - 0.5 / x - series - shift
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def digammas(numbers: Doubles) -> Doubles:
     """Return the digamma of each number."""
     results = np.empty(len(numbers))

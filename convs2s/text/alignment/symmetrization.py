@@ -2,12 +2,12 @@
 # mypy: disable-error-code="untyped-decorator"
 
 import numpy as np
-from numba import njit
 
+from convs2s.base.compilation import compiled
 from convs2s.ids.encoded import Ids, Offsets
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def symmetrize(forward: Ids, backward: Ids, links: Ids) -> int:
     """Write the links that grow-diag-final-and derives from both directions, identical to those of `atools`.
 
@@ -52,7 +52,7 @@ def symmetrize(forward: Ids, backward: Ids, links: Ids) -> int:
     return count
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def symmetrize_pairs(
     first: int, last: int, source_offsets: Offsets, target_offsets: Offsets,
     forward: Ids, backward: Ids, links: Ids, counts: Offsets,
