@@ -82,9 +82,15 @@ def compute_in_processes(
     """Yield each chunk's size and result in order, computed in other processes."""
     # Not fork: it would copy locks that another thread of this process may hold.
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(
-        workers, mp_context=context, initializer=end_with_parent, initargs=(os.getpid(),)
-    )
+    try:
+        pool = ProcessPoolExecutor(
+            workers, mp_context=context, initializer=end_with_parent, initargs=(os.getpid(),)
+        )
+    except OSError as error:
+        raise OSError(
+            "expected a /dev/shm that can be written, for the locks of worker processes, found none "
+            f"({error}). Mount one, or allow one core: taskset --cpu-list 0 COMMAND"
+        ) from error
     work = functools.partial(apply, pickle.dumps(make))
     waiting: deque[tuple[int, Future[Result]]] = deque()
     try:

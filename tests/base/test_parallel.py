@@ -66,3 +66,14 @@ def test_a_dead_process_is_reported() -> None:
     """The system kills processes when memory runs out; waiting forever would be worse than an error."""
     with pytest.raises(ChildProcessError, match=r"one of 2 worker processes died.*memory"):
         list(map_chunks(partial(partial, leave), range(100), 10, "t", workers=2))
+
+
+def test_a_machine_without_shared_memory_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container may have none; Python says "Read-only file system", or "Function not implemented"."""
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr("convs2s.base.parallel.ProcessPoolExecutor", fail)
+    with pytest.raises(OSError, match=r"expected a /dev/shm that .*not implemented.*taskset --cpu-list 0"):
+        list(map_chunks(make_adder, range(100), 10, "t", workers=2))
