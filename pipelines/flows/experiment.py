@@ -43,17 +43,23 @@ def name_of(overrides: Mapping[str, Any], tree: str = "") -> str:
 
 
 def copy_workspace(root: Path, name: str, text: str, params: Params) -> Path:
-    """Return a git worktree with the workspace's files, uncommitted edits included, and the same DVC cache.
+    """Return a copy of the workspace in a git worktree, with uncommitted edits and the same DVC cache.
 
     Its params.yaml has the `text`, which means `params`. A copy of this name left by an earlier run that did
     not succeed is reused, with its checkpoints, even if the workspace has changed since.
     """
-    folder = root / COPIES / name
-    if not (folder / ".git").is_file():
-        shutil.rmtree(folder, ignore_errors=True)
-        git(root, "worktree", "add", "--quiet", "--force", "--detach", "--no-checkout", str(folder))
-    git(folder, "update-ref", "--no-deref", "HEAD", git(root, "rev-parse", "HEAD"))
-    git(folder, "read-tree", "--reset", "-u", snapshot(root))
+    if superproject := git(root, "rev-parse", "--show-superproject-working-tree"):
+        raise ValueError(
+            f"{root} is a git submodule of {superproject}; in copies of it, DVC fails. Expected a clone of "
+            "its own: git clone it elsewhere; or edit params.yaml, and run without other values: make flow"
+        )
+    worktree = root / COPIES / name
+    if not (worktree / ".git").is_file():
+        shutil.rmtree(worktree, ignore_errors=True)
+        git(root, "worktree", "add", "--quiet", "--force", "--detach", "--no-checkout", str(worktree))
+    git(worktree, "update-ref", "--no-deref", "HEAD", git(root, "rev-parse", "HEAD"))
+    git(worktree, "read-tree", "--reset", "-u", snapshot(root))
+    folder = worktree / git(root, "rev-parse", "--show-prefix")  # if root is a subfolder of the repository
     repair(folder)  # an earlier run may have been killed
     mine = Config(str(root / ".dvc"))  # reading it makes relative paths absolute
     cache = {"type": LINKED, "dir": root / ".dvc" / "cache"} | mine.get("cache", {})
@@ -82,4 +88,4 @@ def link_ignored(root: Path, folder: Path, *sources: str) -> None:
 def keep_experiment(root: Path, folder: Path, name: str) -> None:
     """Save a copy's results as a DVC experiment of the workspace, then remove the copy."""
     shell.run(*DVC, "exp", "save", "--force", "--name", name, cwd=folder, env=IDENTITY)
-    git(root, "worktree", "remove", "--force", str(folder))
+    git(root, "worktree", "remove", "--force", git(folder, "rev-parse", "--show-toplevel"))

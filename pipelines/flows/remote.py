@@ -109,7 +109,7 @@ def run_stage(stage: str, branch: str) -> None:
 
 def check_out(root: Path, branch: str) -> None:
     """Check out a branch of the git remote; raise a ValueError if files have been edited here."""
-    edited = [name for name in git(root, "diff", "--name-only", "HEAD").splitlines() if name != "dvc.lock"]
+    edited = git(root, "diff", "--name-only", "HEAD", "--", ":/", ":(exclude)dvc.lock").splitlines()
     if edited:
         raise ValueError(
             f"{root} has edited files: {', '.join(edited)}. A remote worker needs its own clone."

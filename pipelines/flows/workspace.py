@@ -21,6 +21,9 @@ IDENTITY = {
     for part, value in (("NAME", "convs2s flow"), ("EMAIL", "flow@localhost"))
 }
 
+# Git sets them for its hooks. In a copy of the clone, git would then work on the repository that they name.
+OF_ANOTHER_REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX")
+
 
 def git(root: Path, *arguments: str, env: Mapping[str, str] | None = None) -> str:
     """Run git in a clone; return its output."""
@@ -33,11 +36,14 @@ def revision(root: Path) -> str:
 
 
 def snapshot(root: Path) -> str:
-    """Return a git tree of all current files, except ignored ones, without touching the index."""
+    """Return a git tree of all current files, except ignored ones, without touching the index.
+
+    If the clone is a subfolder of a git repository, the tree has the rest as committed.
+    """
     with TemporaryDirectory() as folder:
         env = {"GIT_INDEX_FILE": f"{folder}/index"}
         git(root, "read-tree", "HEAD", env=env)
-        git(root, "add", "--all", env=env)
+        git(root, "add", "--all", ".", env=env)
         return git(root, "write-tree", env=env)
 
 

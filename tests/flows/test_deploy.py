@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -80,6 +81,28 @@ def test_slurm_ends_a_worker_in_its_own_clone(
     assert (clone / ".prefect" / "password").stat().st_mode & 0o777 == 0o600
 
 
+def test_slurm_clones_a_larger_repository(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker then starts in the subfolder that the job was submitted from."""
+    project = tmp_path / "larger" / "project"
+    project.parent.mkdir()
+    shutil.rmtree(repo / ".git")
+    repo.rename(project)
+    toy.run(project.parent, "git", "init", "--quiet")
+    toy.commit(project.parent)
+    toy.run(project.parent, "git", "remote", "add", "origin", str(project.parent))
+    toy.write_program(project / ".venv" / "bin" / "python", 'echo "$PWD" "$PYTHONPATH"')
+    (project / ".prefect").mkdir()
+    (project / ".prefect" / "password").touch()
+    for name, value in {"SLURM_SUBMIT_DIR": project, "SLURM_JOB_ID": 7}.items():
+        monkeypatch.setenv(name, str(value))
+    printed = subprocess.check_output(["bash", str(DEPLOY / "worker.slurm")], text=True)
+    place = project.with_name("project-worker-1") / "project"
+    assert printed.split() == [str(place)] * 2
+    assert (place / ".prefect" / "password").exists()
+
+
 def test_kubernetes_would_accept_the_manifests() -> None:
     """Its schemas know every field. They take 100 MB, so their package is an extra of its own."""
     validator = pytest.importorskip("kubernetes_validate", reason="pip install -e '.[kubernetes]'")
@@ -105,3 +128,6 @@ def test_a_container_works_in_a_clone(repo: Path, tmp_path: Path, monkeypatch: p
         printed = subprocess.check_output(["sh", str(DEPLOY / "start-worker.sh"), "remote"], text=True)
         assert printed.split() == [clone, clone, "-m", "pipelines.flows.machine", "worker", "remote"]
     assert Config(f"{clone}/.dvc")["cache"]["dir"] == f"{mounts['shared']}/cache"
+    monkeypatch.setenv("PROJECT", "deploy")
+    printed = subprocess.check_output(["sh", str(DEPLOY / "start-worker.sh")], text=True)
+    assert printed.split()[:2] == [f"{clone}/deploy"] * 2

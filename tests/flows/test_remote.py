@@ -1,5 +1,6 @@
 """Stages on remote workers: clones that share only git and a DVC remote, with a real server."""
 
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -121,3 +122,24 @@ def test_an_edited_workers_clone_is_not_overwritten(clones: list[Path]) -> None:
         assert toy.run(clone, "git", "rev-parse", "HEAD") == commit
         assert load_params(clone / "params.yaml").train.dropout == 0.2
         assert toy.dvc(clone, "config", "cache.type") == cache
+
+
+def test_a_workers_clone_may_be_a_subfolder(repo: Path, tmp_path: Path) -> None:
+    """Edits anywhere in the repository would be lost; dvc.lock is DVC's, wherever it is."""
+    shared, project = tmp_path / "shared.git", tmp_path / "larger" / "project"
+    project.parent.mkdir()
+    shutil.rmtree(repo / ".git")
+    repo.rename(project)
+    (project.parent / "notes.txt").write_text("committed")
+    (project / "dvc.lock").write_text("stages: {}")
+    toy.run(project.parent, "git", "init", "--quiet")
+    toy.commit(project.parent)
+    toy.run(tmp_path, "git", "clone", "--quiet", "--bare", str(project.parent), str(shared))
+    toy.run(project, "git", "remote", "add", "origin", str(shared))
+    toy.run(project, "git", "push", "--quiet", "origin", "HEAD:refs/heads/run/x")
+    (project / "dvc.lock").write_text("stages: {} ")
+    remote.check_out(project, "run/x")
+    assert (project / "dvc.lock").read_text() == "stages: {}"
+    (project.parent / "notes.txt").write_text("edited")
+    with pytest.raises(ValueError, match=r"has edited files: notes\.txt\. A remote worker"):
+        remote.check_out(project, "run/x")

@@ -1,5 +1,7 @@
 """The workspace of a flow: when it refuses to start, and copies with other parameters."""
 
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -91,3 +93,107 @@ def test_copies_cost_no_disk_and_cannot_spoil_the_cache(repo: Path) -> None:
     toy.dvc(copies[0], "repro")
     assert "dropout-0.4" in one[1].read_text()
     assert "dropout-0.3" in two[1].read_text()
+
+
+def in_a_subfolder(repo: Path, tmp_path: Path) -> Path:
+    """Move the clone into a folder of a larger repository, which has edits of its own."""
+    place = tmp_path / "larger" / "papers" / "a clone"
+    place.parent.mkdir(parents=True)
+    (tmp_path / "larger" / "notes.txt").write_text("committed\n")
+    shutil.rmtree(repo / ".git")
+    repo.rename(place)
+    toy.run(tmp_path / "larger", "git", "init", "--quiet")
+    toy.commit(tmp_path / "larger")
+    (tmp_path / "larger" / "notes.txt").write_text("edited\n")
+    return place
+
+
+def in_a_worktree(repo: Path, tmp_path: Path) -> Path:
+    """Return a linked git worktree of the clone."""
+    toy.run(repo, "git", "worktree", "add", "--quiet", str(tmp_path / "tree"))
+    return tmp_path / "tree"
+
+
+@pytest.mark.parametrize("place", [in_a_subfolder, in_a_worktree])
+def test_the_clone_need_not_be_the_top_of_a_repository(
+    place: Callable[[Path, Path], Path], repo: Path, tmp_path: Path
+) -> None:
+    """A copy then lies as deep in its git worktree as the clone in its repository."""
+    repo = place(repo, tmp_path)
+    before = toy.run(repo, "git", "status", "--porcelain")
+    copy = copy_of(repo, "one", "train.dropout=0.3")
+    assert load_params(copy / "params.yaml").train.dropout == 0.3
+    with light_dvc():
+        toy.dvc(copy, "repro")
+    assert copy_of(repo, "one", "train.dropout=0.3") == copy
+    experiment.keep_experiment(repo, copy, "kept")
+    assert not [*(repo / ".dvc" / "tmp" / "flows").iterdir()]
+    assert toy.dvc(repo, "exp", "list", "--name-only") == "kept"
+    assert toy.run(repo, "git", "status", "--porcelain") == before
+    name = toy.run(repo, "git", "for-each-ref", "--format=%(refname)", "refs/exps/*/*/kept")
+    assert "dropout: 0.3" in toy.run(repo, "git", "show", f"{name}:./params.yaml")
+    if (larger := tmp_path / "larger" / "notes.txt").exists():
+        assert toy.run(larger.parent, "git", "show", f"{name}:notes.txt") == "committed"
+
+
+def test_a_submodule_has_no_copies(repo: Path, tmp_path: Path) -> None:
+    """DVC would say that a file is outside of the repository."""
+    larger = tmp_path / "larger"
+    toy.run(tmp_path, "git", "init", "--quiet", "larger")
+    toy.run(
+        larger, "git", "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(repo), "sub"
+    )
+    with pytest.raises(ValueError, match=f"sub is a git submodule of {larger}.* git clone it elsewhere"):
+        copy_of(larger / "sub", "one", "train.dropout=0.3")
+
+
+HOOK = "echo A hook of the user has run >&2; exit 1"
+SETTINGS = """
+[commit]
+    gpgsign = true
+[gpg]
+    program = false
+[core]
+    autocrlf = true
+    quotepath = true
+    pager = false
+    hooksPath = {hooks}
+[color]
+    ui = always
+[diff]
+    noprefix = true
+    external = false
+[init]
+    defaultBranch = trunk
+[status]
+    short = true
+    showUntrackedFiles = no
+[user]
+    useConfigOnly = true
+"""
+
+
+def test_a_users_git_settings_and_hooks_do_not_matter(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Signatures, failing hooks, a missing name: all that is for commits that people make."""
+    hooks = (
+        "pre-commit",
+        "prepare-commit-msg",
+        "commit-msg",
+        "post-checkout",
+        "post-commit",
+        "post-index-change",
+    )
+    for name in hooks:
+        toy.write_program(tmp_path / "hooks" / name, HOOK)
+    (tmp_path / "gitconfig").write_text(SETTINGS.format(hooks=tmp_path / "hooks"))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    (repo / "notes.txt").write_text("new")
+    content = (repo / "toy.py").read_bytes()
+    copy = copy_of(repo, "one", "train.dropout=0.3")
+    assert (copy / "toy.py").read_bytes() == content
+    with light_dvc():
+        toy.dvc(copy, "repro")
+    experiment.keep_experiment(repo, copy, "kept")
+    assert toy.dvc(repo, "exp", "list", "--name-only") == "kept"

@@ -115,7 +115,7 @@ def make(folder: Path) -> Path:
     folder.mkdir(parents=True)
     # What is compiled stays so; what another process is writing there has a number after .pyc.
     shutil.copytree(ROOT / "pipelines", folder / "pipelines", ignore=shutil.ignore_patterns("*.pyc.*"))
-    for name in (".gitignore", ".dvcignore", "params.yaml", "prefect.yaml", "prefect.toml"):
+    for name in (".gitattributes", ".gitignore", ".dvcignore", "params.yaml", "prefect.yaml", "prefect.toml"):
         shutil.copy(ROOT / name, folder / name)
     (folder / "deploy").mkdir()
     (folder / "data" / "own").mkdir(parents=True)
