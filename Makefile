@@ -5,15 +5,10 @@ export DVC_NO_ANALYTICS := 1
 # For a user id without a name, as in docker run --user 1234: DVC needs some USER, and Prefect some HOME.
 export USER := $(or $(USER),$(shell id -un 2>/dev/null))
 export HOME := $(or $(HOME),$(shell getent passwd "$$(id -u)" | cut -d: -f6),/)
-
-define SHOW_RUNS
-import pandas, sys
-runs = pandas.read_csv(sys.stdin, dtype=str).fillna("-")
-names = runs.pop("Experiment") if "Experiment" in runs else runs["rev"]
-runs.index = pandas.Index(names.where(names != "-", runs.pop("rev")), name="run")
-print((runs if len(runs) >= len(runs.columns) else runs.T).to_string())
-endef
-export SHOW_RUNS
+# DVC runs commands in $SHELL, which of a service's user is nologin.
+export SHELL := /bin/sh
+# Set while git runs a hook; git would then work on the repository that they name, also in copies of this one.
+unexport GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_COMMON_DIR GIT_PREFIX
 
 .PHONY: help install preset repro report runs flow sweep flow-stop docs test test-flows test-faults test-properties test-slow gpu-report check
 
@@ -69,12 +64,9 @@ report: install
 	@python -m pipelines.report $(RUNS)
 
 # Scores of this commit and its experiments, and the parameters that differ. For the last 5 commits: make runs N=5
-# Only differing parameters and BLEU and chrF2 of the mean and the ensemble are shown; a run is a row or, where more
-# parameters than runs differ, as between presets, a column.
+# Only differing parameters and BLEU and chrF2 of the mean and the ensemble are shown.
 runs: install
-	@dvc exp show --csv --num $(or $(N),1) --only-changed --keep '(mean|ensemble)\.(bleu|chrf)$$' \
-	    --drop '(?!Experiment|rev|\w+\.\w+$$|validation_perplexity)|download\.|(std|mean|ensemble|removed)\.|\w+\.(pairs|\w+_words)$$' \
-	    | python -c "$$SHOW_RUNS"
+	@python -m pipelines.report.runs $(or $(N),1)
 
 # The same stages under Prefect; override values of params.yaml with: make flow SET="train.dropout=0.3"
 flow: install

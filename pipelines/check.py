@@ -6,6 +6,8 @@ experiments/base.yaml if it differs, and its meaning.
 
 import argparse
 import json
+import re
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,9 +17,50 @@ from convs2s.config.load import flatten_values, load_params
 from convs2s.config.params import Params
 from convs2s.package.start import check_models
 from convs2s.text.languages import find_faults
+from pipelines import shell
 
 BASE = Path(__file__).parents[1] / "experiments" / "base.yaml"
 PARAMS = Path("params.yaml")
+CONFLICT = re.compile(rb"^(<<<<<<<|>>>>>>>) ", re.MULTILINE)
+"""A line with which git marks a conflict of a merge."""
+ARCHIVE = (
+    "Clone this project with git; or in an unpacked archive: "
+    "git init && git add --all && git commit --message 'As downloaded'"
+)
+
+
+def check_merge(root: Path) -> None:
+    """Check that a merge has left no conflict in the files that DVC reads; raise a ValueError."""
+    for name in ("params.yaml", "dvc.yaml", "dvc.lock"):
+        path = root / name
+        if path.is_file() and CONFLICT.search(path.read_bytes()):
+            advice = "Edit the lines between <<<<<<< and >>>>>>>, then: git add " + name
+            if name == "dvc.lock":  # DVC compares what it records with the files, and runs what differs
+                advice = (
+                    "Take the file of either side, and let DVC run what has changed: "
+                    "git checkout --ours dvc.lock (or --theirs), git add dvc.lock, make repro"
+                )
+            raise ValueError(f"{path}: expected no conflicts, found those of a merge. {advice}")
+
+
+def check_git(root: Path) -> None:
+    """Check that git can read a repository here, with a commit; raise a ValueError."""
+    try:
+        shell.run("git", "rev-parse", "--verify", "HEAD", cwd=root)
+    except shell.CommandFailed as error:
+        is_advised = "safe.directory" in str(error) or shutil.which("git") is None
+        advice = "" if is_advised else f". {ARCHIVE}"
+        raise ValueError(f"expected a git repository with a commit: {error}{advice}") from error
+
+
+def check_scm(root: Path) -> None:
+    """Check that there is a git repository, unless DVC is set to do without; raise a ValueError."""
+    root = root.resolve()
+    if (root / ".dvc").is_dir() and not any((folder / ".git").exists() for folder in (root, *root.parents)):
+        from dvc.config import Config  # noqa: PLC0415  # takes half a second
+
+        if not Config(str(root / ".dvc")).get("core", {}).get("no_scm"):
+            raise ValueError(f"{root} is not a git repository, which DVC expects. {ARCHIVE}")
 
 
 def check_folders(params: Params, path: Path) -> None:
@@ -55,6 +98,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--list", action="store_true", help="show every key, its value and its meaning")
     options = parser.parse_args(arguments)
     with report_errors("check", "Use a machine with more memory.", "Nothing was changed."):
+        check_scm(Path())
+        check_merge(Path())
         params = load_params(PARAMS)
         check_folders(params, PARAMS)
         if options.list:

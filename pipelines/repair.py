@@ -7,6 +7,7 @@ truncated, and every later command fails. `make install`, `make repro` and the f
 import argparse
 import contextlib
 import json
+import os
 import shutil
 import sqlite3
 import sys
@@ -19,7 +20,9 @@ from dvc.schema import COMPILED_LOCKFILE_SCHEMA
 from dvc.utils.serialize import YAMLFileCorruptedError, load_yaml
 from voluptuous import Invalid
 
+from convs2s.base.messages import report_errors
 from pipelines import shell
+from pipelines.check import CONFLICT
 
 SITE = Path(".dvc/tmp/site")
 DAMAGED = Path(".dvc/tmp/damaged")
@@ -28,10 +31,18 @@ UNFINISHED = f".{'?' * 22}.tmp"  # the names of files that DVC is writing
 
 
 def repair(root: Path) -> list[str]:
-    """Move DVC's unreadable files to .dvc/tmp/damaged, unless DVC is at work; return a sentence for each."""
+    """Move DVC's unreadable files to .dvc/tmp/damaged, unless DVC is at work; return a sentence for each.
+
+    Raises a PermissionError if this user cannot write here, as DVC has to.
+    """
     root = root.resolve()
     if not (root / ".dvc").is_dir():
         return []
+    if not all(os.access(folder, os.W_OK) for folder in (root, root / ".dvc")):
+        raise PermissionError(
+            f"{root}: expected a folder that this user can write, as DVC keeps its state and outputs in it. "
+            "Run in a clone of your own; see docs/machines.md"
+        )
     # DVC's databases would be in /var/tmp/dvc, where any user of the machine can replace them. The path is
     # absolute because DVC takes another as relative to the working directory; it makes folders open to all.
     (root / SITE).mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -61,7 +72,7 @@ def find_unreadable(root: Path) -> Iterator[Path]:
         yield rwlock
     try:
         # A merge conflict is not damage, and is the user's to resolve.
-        if lock.exists() and b"\n<<<<<<< " not in lock.read_bytes():
+        if lock.exists() and not CONFLICT.search(lock.read_bytes()):
             COMPILED_LOCKFILE_SCHEMA(load_yaml(str(lock)))
     except (YAMLFileCorruptedError, Invalid, ValueError):
         yield lock
@@ -85,5 +96,6 @@ def write_local_config(root: Path, sections: Mapping[str, Mapping[str, object]])
 
 if __name__ == "__main__":
     argparse.ArgumentParser("python -m pipelines.repair", description=__doc__).parse_args()
-    for sentence in repair(Path()):
-        print(sentence, file=sys.stderr)
+    with report_errors("repair", "Use a machine with more memory.", "Run the same command again."):
+        for sentence in repair(Path()):
+            print(sentence, file=sys.stderr)

@@ -2,13 +2,14 @@
 
 import os
 import shlex
+import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 
 class CommandFailed(RuntimeError):
-    """A program exited with a nonzero status; the message contains its output."""
+    """A program is missing, or exited with a nonzero status; the message contains its output."""
 
 
 def run(*arguments: str, cwd: Path, env: Mapping[str, str] | None = None) -> str:
@@ -16,6 +17,8 @@ def run(*arguments: str, cwd: Path, env: Mapping[str, str] | None = None) -> str
 
     `env` is added to the variables of this process.
     """
+    if shutil.which(arguments[0]) is None:
+        raise CommandFailed(f"{arguments[0]}: expected this program on PATH, found none. Install it.")
     done = subprocess.run(
         arguments, cwd=cwd, env={**os.environ, **(env or {})}, capture_output=True, text=True, check=False
     )

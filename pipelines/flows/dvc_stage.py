@@ -54,7 +54,8 @@ def environment(gpus: Sequence[int] | None, sharing: int = 1) -> dict[str, str]:
     """
     # PREFECT_API_AUTH_STRING is a secret, and stages do not use Prefect.
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
-    kept |= {"DVC_NO_ANALYTICS": "1", "PYTHONUNBUFFERED": "1"}
+    # DVC runs commands in SHELL, which of a service's user is nologin.
+    kept |= {"DVC_NO_ANALYTICS": "1", "PYTHONUNBUFFERED": "1", "SHELL": "/bin/sh"}
     # So that `python` in dvc.yaml is that of the flow, however the worker was started.
     kept["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), kept.get("PATH", os.defpath)])
     if gpus is not None:  # numbered as nvidia-smi does

@@ -20,7 +20,7 @@ from typing import Any
 import httpx
 import psutil
 
-from pipelines.check import check_folders, describe_reach
+from pipelines.check import check_folders, check_git, check_merge, describe_reach
 from pipelines.flows import workspace
 from pipelines.flows.form import RunParams
 from pipelines.flows.resources import visible_gpus
@@ -48,8 +48,21 @@ def settings(address: str, password: str) -> dict[str, str]:
 
 
 def set_environment(address: str, password: str) -> None:
-    """Set the environment of this process and its children; the user's settings take precedence."""
+    """Set the environment of this process and its children; the user's settings take precedence.
+
+    Not so those that would have us act on something else than this clone: Prefect's own folder and profiles,
+    the variables of git's hooks, and a proxy for what is on this machine.
+    """
     os.chdir(ROOT)  # where prefect.toml is
+    for name in (
+        *workspace.OF_ANOTHER_REPOSITORY,
+        "PREFECT_HOME",
+        "PREFECT_PROFILE",
+        "PREFECT_PROFILES_PATH",
+    ):
+        os.environ.pop(name, None)
+    for name in ("no_proxy", "NO_PROXY"):
+        os.environ[name] = ",".join(filter(None, [os.environ.get(name), "127.0.0.1", "localhost"]))
     chosen = {name: value for name, value in settings(address, password).items() if value}
     os.environ.update({**chosen, **os.environ})
     # Runs start in another folder. The environment's own path may be that of another clone.
@@ -182,6 +195,8 @@ def execute(options: argparse.Namespace) -> int:
         print("Stopped." if stop() else "Neither server nor worker was running.")
         return 0
     if options.command in ("run", "sweep"):  # check everything before anything starts
+        check_git(ROOT)
+        check_merge(ROOT)
         params = RunParams(overrides=options.overrides)
         values = params.render(ROOT)[1]
         check_folders(values, ROOT / "params.yaml")

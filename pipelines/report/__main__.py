@@ -85,6 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, metavar="FILE", help="page")
     parser.add_argument("--experiment", default="", help="name under which the run here is going to be saved")
     options = parser.parse_args(arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal in Latin-1 cannot show every example
     out = options.out or Path("data", "comparison.html" if options.runs else "report.html")
     try:
         if not options.runs:

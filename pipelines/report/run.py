@@ -19,6 +19,7 @@ from convs2s.config.params import Params
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.score.identity import SetIdentity
 from convs2s.text.words.tokenization import Tokenizer
+from pipelines.check import check_git
 from pipelines.report.scores import find, read_json
 
 LOCK = "dvc.lock"
@@ -99,6 +100,7 @@ def open_run(name: str, root: Path, temporary: Path) -> Run:
     if (folder / "params.yaml").is_file():
         return Run("workspace" if folder.resolve() == root.resolve() else name, folder)
     folder = temporary / name.replace("/", "-")
+    check_git(root)
     try:
         files = DVCFileSystem(str(root), rev=name)
         files.info("params.yaml")  # only this looks up the revision

@@ -24,7 +24,7 @@ from tests.docs.pages import ROOT
 PLACEHOLDERS = {"NAME", "..."}
 SYSTEM = {
     "awk", "bash", "cd", "cp", "curl", "cut", "docker", "echo", "export", "git", "grep", "hf", "iconv",
-    "install", "kubectl", "mkdir", "rm", "sacrebleu", "sbatch", "scp", "source", "ssh", "systemctl",
+    "install", "kubectl", "ln", "mkdir", "rm", "sacrebleu", "sbatch", "scp", "source", "ssh", "systemctl",
     "tensorboard", "xz",
 }  # fmt: skip
 WRAPPERS = {"sudo": 1, "taskset": 3}  # programs that start another, and the number of words before its name

@@ -1,19 +1,16 @@
 """Runs from folders, git revisions and DVC experiments."""
 
-import re
-import shlex
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from dvc.repo import Repo
 
+from pipelines.report import runs
 from pipelines.report.run import open_run
 from tests.flows import toy
 from tests.light_dvc import light_dvc
-from tests.report.made import GOOD, ROOT, make_run
+from tests.report.made import GOOD, make_run
 
 PIPELINE = """
 stages:
@@ -67,20 +64,13 @@ def test_a_revision_and_an_experiment_are_read_from_the_cache(
 
 def test_make_runs_shows_scores_and_changed_parameters(finished: Path) -> None:
     """`make runs` picks them from all columns; a run is a row, or a column where more parameters differ."""
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    recipe = makefile.partition("\nruns: install\n\t@")[2].partition("\n\n")[0]
-    command = recipe.partition("    | python")[0].replace("$(or $(N),1)", "2").replace("$$", "$")
-    program, *words = shlex.split(command.replace("\\\n", ""))
-    assert program == "dvc" and "--no-pager" not in words  # which would cut columns to fit the terminal
-    assert re.match(words[words.index("--drop") + 1], "download.train")  # lists of files would fill the table
-    table = toy.dvc(finished, *words)
+    table = runs.read_table(finished, "2")
     titles, *rows = [line.split(",") for line in table.splitlines()]
     scores = [f"{model}.{score}" for model in ("mean", "ensemble") for score in ("bleu", "chrf")]
     assert titles == ["Experiment", "rev", *scores, "validation_perplexity", "train.dropout"]
     dropouts = [row[-1] for row in rows]
     assert dropouts == ["0.3", "0.1", "0.2", "0.1"]
-    show = [sys.executable, "-c", makefile.partition("define SHOW_RUNS\n")[2].partition("\nendef")[0]]
-    shown = subprocess.run(show, input=table, capture_output=True, text=True, check=True).stdout.splitlines()
+    shown = runs.show(table).splitlines()
     assert shown[0].split()[:2] == ["run", "workspace"]
     assert shown[-1].split() == ["train.dropout", *dropouts]
 
