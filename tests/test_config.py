@@ -149,6 +149,15 @@ def test_yaml_is_read_as_dvc_reads_it() -> None:
     assert train.momentum == train.clip_norm == 1e-4
 
 
+def aliases(pattern: str, levels: int = 9) -> bytes:
+    """Return YAML of a few lines that stands for 9^levels values, or mappings to merge."""
+    lines = ["a0: &a0 {x: y}"]
+    for level in range(levels):
+        names = ",".join([f"*a{level}"] * 9)
+        lines.append(f"a{level + 1}: &a{level + 1} {pattern.format(names)}")
+    return "\n".join(lines).encode()
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -156,13 +165,17 @@ def test_yaml_is_read_as_dvc_reads_it() -> None:
         (b"a: [1, 2\nb: }", r"params\.yaml is not valid YAML"),
         (b"a: 2001-13-13\n", r"is not valid YAML: month must be in 1\.\.12"),
         (b"", r"params\.yaml is invalid:\n  expected .*, found None"),
-        (b"a: " + b"[" * 9999 + b"]" * 9999, r"params\.yaml is not valid YAML: maximum recursion"),
         (b"seeds: [1]\nseeds: [2]\n", r"(?s)params\.yaml is not valid YAML: .*duplicate key.*line 2"),
         (b"train:\n  dropout: 0\n  dropout: 1\n", r"(?s)is not valid YAML: .*duplicate key.*line 3"),
+        (b"a" * 300_000, r"params\.yaml has 300,000 bytes; expected at most 262,144"),
+        (b"a: " + b"[" * 5000, r"params\.yaml: expected values, found lists or mappings nested too deeply"),
+        (aliases("[{}]"), r"params\.yaml is not valid YAML: expected at most 100,000 values, with all al"),
+        (aliases("{{<<: [{}]}}", levels=6), "expected at most 100,000 values, with all aliases"),
+        (b"a: &a [*a]\n", "expected at most 100,000 values, with all aliases"),
     ],
 )
 def test_a_damaged_file_is_reported(tmp_path: Path, content: bytes, message: str) -> None:
-    """The message must say what to do next."""
+    """The message must say what to do next. A stranger's file is refused before it takes time or memory."""
     with pytest.raises(FileNotFoundError, match=r"make preset NAME=tatoeba-en-de"):
         load_params(tmp_path / "params.yaml")
     (tmp_path / "params.yaml").write_bytes(content)

@@ -5,14 +5,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
+from ruamel.yaml import YAML, Node
+from ruamel.yaml.composer import Composer
 from ruamel.yaml.error import YAMLError
+from ruamel.yaml.events import AliasEvent
 
 from convs2s.base.files import read_lines
 from convs2s.config.faults import validate
 from convs2s.config.params import Params
 
-PYTHONS_OWN = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError)
+PYTHONS_OWN = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError)
+LONGEST = 1 << 18
+"""Bytes of a YAML file that people write: 13 times the largest of ours."""
+MOST_VALUES = 100_000
+"""In a YAML file, with its aliases written out: dvc.lock has them for dozens of seeds."""
 
 
 def load_params(path: Path = Path("params.yaml")) -> Params:
@@ -31,7 +37,11 @@ def load_params(path: Path = Path("params.yaml")) -> Params:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a YAML file; a ValueError if it is not UTF-8."""
+    """Return the text of a YAML file that people write; a ValueError if it is not UTF-8, or much too long."""
+    if path.is_file() and path.stat().st_size > LONGEST:
+        raise ValueError(
+            f"{path} has {path.stat().st_size:,} bytes; expected at most {LONGEST:,}. Is it another file?"
+        )
     return "".join(f"{line}\n" for line in read_lines(path))
 
 
@@ -46,17 +56,41 @@ def parse_params(text: str, origin: str) -> Params:
     return validate(Params, parse_yaml(text, origin), f"{origin} is invalid")
 
 
+class CountingComposer(Composer):
+    """Refuses a text that stands for too much: a few lines of aliases may mean billions of values."""
+
+    def __init__(self, loader: Any = None) -> None:
+        super().__init__(loader)
+        self.values = 0
+        self.values_of: dict[str, int] = {}
+
+    def compose_node(self, parent: Node | None, index: Any) -> Any:
+        """Compose a node, and count its values; those of an alias are its anchor's."""
+        event, before = self.parser.peek_event(), self.values
+        is_alias = isinstance(event, AliasEvent)
+        self.values += self.values_of.get(event.anchor, MOST_VALUES) if is_alias else 1
+        if self.values > MOST_VALUES:
+            raise ValueError(f"expected at most {MOST_VALUES:,} values, with all aliases (*name) written out")
+        node = super().compose_node(parent, index)
+        if event.anchor and not is_alias:
+            self.values_of[event.anchor] = self.values - before
+        return node
+
+
 def parse_yaml(text: str, origin: str) -> Any:
-    """Return the content of a YAML file; raise a ValueError if it is not YAML."""
+    """Return the content of a YAML file; raise a ValueError if it is not YAML, or stands for too much."""
+    yaml = YAML(typ="safe", pure=True)
+    yaml.Composer = CountingComposer
     try:
         # YAML 1.2 by ruamel, as DVC reads it: 1e-4 is a number there, a string to PyYAML. Its parser in C is
         # faster, but shows no lines in messages.
-        return YAML(typ="safe", pure=True).load(text)
-    # ruamel also lets Python's own errors through, as for a date with month 13, a list as a key, or lists
-    # nested too deeply.
+        return yaml.load(text)
+    except RecursionError as error:
+        raise ValueError(f"{origin}: expected values, found lists or mappings nested too deeply.") from error
+    # ruamel also lets Python's own errors through, as for a date with month 13 or a list as a key.
     except (YAMLError, *PYTHONS_OWN) as error:
-        text = str(error).partition("\n\nTo suppress this check")[0]  # ruamel's advice on duplicate keys
-        raise ValueError(f"{origin} is not valid YAML: {text}") from error
+        reason = str(error).partition("\n\nTo suppress this check")[0]  # ruamel's advice on duplicate keys
+        raise ValueError(f"{origin} is not valid YAML: {reason}") from error
 
 
 def flatten_values(sections: Mapping[str, Any]) -> dict[str, Any]:
