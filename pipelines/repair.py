@@ -26,6 +26,7 @@ from pipelines.check import CONFLICT
 
 SITE = Path(".dvc/tmp/site")
 DAMAGED = Path(".dvc/tmp/damaged")
+RUNS = Path(".dvc/cache/runs")
 LOCK = Path(".dvc/tmp/lock")  # which DVC holds unless it runs a stage
 UNFINISHED = f".{'?' * 22}.tmp"  # the names of files that DVC is writing
 
@@ -46,11 +47,16 @@ def repair(root: Path) -> list[str]:
     # DVC's databases would be in /var/tmp/dvc, where any user of the machine can replace them. The path is
     # absolute because DVC takes another as relative to the working directory; it makes folders open to all.
     (root / SITE).mkdir(mode=0o700, parents=True, exist_ok=True)
+    (root / SITE).chmod(0o700)  # also if it was copied, with the copier's mode
     write_local_config(root, {"core": {"site_cache_dir": str(root / SITE)}})
     with contextlib.suppress(LockError), make_lock(str(root / LOCK)):
         # What a killed DVC was copying: DVC ignores it, but a stage that reads the folder would read it, too.
         for path in (root / "data").rglob(UNFINISHED):
             path.unlink(missing_ok=True)
+        # A record that DVC had not yet written into its folder: DVC fails on the empty folder every time.
+        for folder in (root / RUNS).glob("*/*"):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
         unreadable = list(find_unreadable(root))
         (root / DAMAGED).mkdir(exist_ok=True)
         for path in unreadable:

@@ -3,6 +3,7 @@
 import runpy
 import shutil
 import stat
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,9 +15,10 @@ from dvc.lock import make_lock
 from dvc.repo import Repo
 from ruamel.yaml import YAML
 
-from pipelines.repair import DAMAGED, LOCK, SITE, repair
+from pipelines.repair import DAMAGED, LOCK, RUNS, SITE, repair
 from tests.flows import toy
 
+ROOT = Path(__file__).parent.parent
 PIPELINE = """
 stages:
   one: {cmd: cp zero/number one, deps: [zero], outs: [one]}
@@ -88,6 +90,31 @@ def test_unfinished_copies_are_removed(clone: Path) -> None:
     assert (unfinished.exists(), mine.exists()) == (False, True)
 
 
+def test_an_empty_folder_of_the_run_cache_is_removed(clone: Path) -> None:
+    """A kill can come before DVC has written a record into it; DVC would then fail every time."""
+    (record,) = [path for path in (clone / RUNS).glob("*/*/*") if "zero/number" in path.read_text()][:1]
+    record.unlink()
+    (clone / "dvc.lock").unlink()
+    with pytest.raises(AssertionError, match=r"join\(\) argument must be str"):  # as docs/reliability.md says
+        toy.dvc(clone, "repro")
+    assert repair(clone) == []
+    toy.dvc(clone, "repro")
+    assert record.is_file()
+
+
+def test_make_repro_begins_with_repair_and_check() -> None:
+    """Before DVC reads anything; `make install` makes a new clone's databases private."""
+
+    def recipe(target: str, *options: str) -> list[str]:
+        command = ["make", "--dry-run", *options, target]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        return done.stdout.splitlines()
+
+    first = ["python -m pipelines.repair", "python -m pipelines.check", "dvc repro"]
+    assert recipe("repro", "--old-file=install")[:3] == first
+    assert "python -m pipelines.repair" in recipe("install", "--always-make")
+
+
 def test_nothing_changes_while_dvc_is_at_work(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It may be writing the file."""
     monkeypatch.setattr("dvc.lock.DEFAULT_TIMEOUT", 0.01)
@@ -110,8 +137,11 @@ def test_an_unreadable_lock_is_replaced_by_that_of_the_last_commit(clone: Path) 
     assert repair(clone) == []
 
 
-def test_databases_are_private_wherever_the_clone_is(tmp_path: Path) -> None:
-    """DVC's default folder is open to all users. The other values of the local configuration stay."""
+def test_databases_are_private_wherever_the_clone_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DVC's default folder is open to all users. The other values of the local configuration stay.
+
+    A folder that was copied with another mode is closed again; a user's variable takes precedence.
+    """
     clone = tmp_path / "Übung 翻译 a'b\"c$HOME #b, 100%"
     clone.mkdir()
     Repo.init(str(clone), no_scm=True).close()
@@ -122,3 +152,6 @@ def test_databases_are_private_wherever_the_clone_is(tmp_path: Path) -> None:
         assert stat.S_IMODE((clone / SITE).stat().st_mode) == 0o700
         assert Repo(str(clone)).site_cache_dir.startswith(str(clone / SITE))
         assert Config(str(clone / ".dvc"))["remote"]["lab"]["url"] == "/lab"
+        (clone / SITE).chmod(0o755)
+    monkeypatch.setenv("DVC_SITE_CACHE_DIR", str(tmp_path / "elsewhere"))
+    assert Repo(str(clone)).site_cache_dir.startswith(str(tmp_path / "elsewhere"))
