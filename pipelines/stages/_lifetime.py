@@ -1,4 +1,4 @@
-"""A stage ends with the DVC command that started it, and cleans up on SIGTERM and SIGHUP.
+"""A stage ends with the DVC command that started it, and cleans up on SIGTERM, SIGHUP and SIGUSR1.
 
 When DVC is killed, it leaves its stage running, which would write to the same files as its rerun. The stage's
 worker processes end with it, as the kernel kills them; the stage itself first removes unfinished files.
@@ -18,8 +18,8 @@ GRACE = 10.0  # seconds to remove unfinished files, or for a training to save, a
 
 
 def live_with_dvc() -> None:
-    """End this process when the DVC command that started it has ended, and at SIGTERM and SIGHUP."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    """End this process when the DVC command that started it has ended, and at SIGTERM, SIGHUP and SIGUSR1."""
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):  # Slurm sends the last before a time limit
         if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP
             signal.signal(number, lambda number, _: sys.exit(128 + number))
     # DVC starts a shell, which may have become the stage; the adopter of orphans is in another process group.

@@ -57,6 +57,7 @@ def start_dvc(command: str, folder: Path) -> subprocess.Popen[str]:
         ("stubborn", "", None),
         ("gentle", "", signal.SIGTERM),
         ("gentle", "", signal.SIGHUP),
+        ("gentle", "", signal.SIGUSR1),
     ],
 )
 def test_a_stage_ends_with_dvc_or_by_a_signal(
