@@ -21,6 +21,7 @@ class Site:
     files: dict[str, bytes] = field(default_factory=dict)  # contents by path without the leading slash
     breaks: list[int] = field(default_factory=list)  # bytes after which the next responses end early
     statuses: list[int] = field(default_factory=list)  # error statuses of the next responses
+    reason: str | None = None  # that error responses give
     redirects: dict[str, str] = field(default_factory=dict)  # targets by path
     asked: list[str] = field(default_factory=list)  # path of each request
 
@@ -44,7 +45,7 @@ def serve() -> Iterator[Site]:
                 return
             content = site.files.get(name)
             if site.statuses or content is None:
-                self.send_error(site.statuses.pop(0) if site.statuses else 404)
+                self.send_error(site.statuses.pop(0) if site.statuses else 404, site.reason)
                 return
             self.send_response(200)
             self.send_header("Content-Length", str(len(content)))

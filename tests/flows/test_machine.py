@@ -127,9 +127,21 @@ def test_only_the_owner_knows_the_password(tmp_path: Path, monkeypatch: pytest.M
     workspace.make_home()
     assert home.stat().st_mode & 0o777 == 0o700
     password = workspace.make_password()
+    workspace.PASSWORD.unlink()
+    assert workspace.make_password() != password  # each clone has its own
+    password = workspace.read_password()
     assert workspace.make_password() == workspace.read_password() == password
     assert len(password) == len("convs2s:") + 32
     assert workspace.PASSWORD.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_server_listens_on_loopback_and_answers_its_own_pages() -> None:
+    """Its API runs commands: no other machine and no other page may reach it."""
+    address = "http://127.0.0.1:4207/api"
+    command = machine.server_command(address)
+    assert command[command.index("--host") + 1] == "127.0.0.1" and "4207" in command
+    assert machine.settings(address, "a:b")["PREFECT_SERVER_CORS_ALLOWED_ORIGINS"] == "http://127.0.0.1:4207"
+    assert httpx.URL(machine.ADDRESS).host == "127.0.0.1"
 
 
 def test_a_users_own_server_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -143,3 +144,23 @@ def test_another_file_is_refused(tmp_path: Path, content: bytes, message: str) -
     with pytest.raises(ValueError, match=rf"candidates\.npz.*{message}") as raised:
         read_candidates(path, 5)
     assert "pickle" not in str(raised.value)
+
+
+class Trap:
+    """Creates a file in the current folder when it is unpickled."""
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return Path.touch, ("trap",)
+
+
+@pytest.mark.parametrize("read", [lambda path: read_candidates(path, 5), has_candidates])
+def test_no_object_is_unpickled(
+    read: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Someone else's model folder must not run code; numpy's arrays may hold pickles."""
+    monkeypatch.chdir(tmp_path)
+    objects = np.array([Trap()], dtype=object)
+    np.savez("candidates.npz", offsets=objects, targets=objects)
+    with pytest.raises(ValueError):  # numpy's, or ours
+        read(tmp_path / "candidates.npz")
+    assert not Path("trap").exists()

@@ -21,6 +21,7 @@ import pooch
 import requests
 
 from convs2s.base.files import atomic_path
+from convs2s.base.messages import visible
 from convs2s.config.download import RemoteFile, UrlSource
 from convs2s.text.sources.pair_files import Part, file_part, list_names
 from convs2s.watch.progress_bar import ProgressBar
@@ -110,8 +111,11 @@ def find_or_fetch(file: RemoteFile, own: Path, fetched: Path) -> Path:
 
 
 def redact(text: str) -> str:
-    """Return a text with URLs, for messages, without their user names, passwords and queries."""
-    return re.sub(r"\?[^\s'\")]+", "?...", re.sub(r"//[^/\s@]*@", "//", text))
+    """Return a text with URLs, for messages, without their user names, passwords and queries.
+
+    It may quote a server, which must not control the terminal.
+    """
+    return visible(re.sub(r"\?[^\s'\")]+", "?...", re.sub(r"//[^/\s@]*@", "//", text)))
 
 
 def unpack(archive: Path, folder: Path) -> None:

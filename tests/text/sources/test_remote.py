@@ -150,13 +150,28 @@ def test_a_full_disk_stops_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_no_message_has_a_password_or_token(
     site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Users share logs and errors; requests quotes whole URLs, also those of redirects."""
-    site.redirects["b.txt"] = "ftp://me:hunter2@host/b?token=hunter2"
+    """Users share logs and errors; requests quotes whole URLs, also those of redirects.
+
+    It quotes the server's reason, too, which must not control the terminal.
+    """
+    site.redirects["b.txt"], site.reason = "ftp://me:hunter2@host/b?token=hunter2", "No\x1b[2J"
     for url in (site.url("a.txt?token=hunter2"), site.url("b.txt"), "http://host:port/a?token=hunter2"):
         with pytest.raises(ConnectionError) as failed:
             provide(RemoteFile(urls=[url], checksum=None), tmp_path, tmp_path)
         assert "hunter2" not in str(failed.value) + caplog.text
+        assert "\x1b" not in caplog.text
+    assert "No\ufffd[2J" in caplog.text
     assert f"{site.url('a.txt')}?..." in caplog.text
+
+
+@pytest.mark.parametrize("scheme", ["file", "ftp", "data"])
+def test_a_redirect_leads_only_to_the_web(site: Site, tmp_path: Path, scheme: str) -> None:
+    """A server must not choose a file of this machine as the corpus."""
+    (tmp_path / "secret").write_bytes(CONTENT)
+    site.redirects["a.txt"] = f"{scheme}://{tmp_path}/secret"
+    with pytest.raises(ConnectionError, match=f"No connection adapters were found for .{scheme}:"):
+        get(site, tmp_path, "a.txt", checksum=None)
+    assert not downloads(tmp_path)
 
 
 def open_corpus(site: Site, folder: Path, files: dict[str, bytes], **pairs: Any) -> Part:
