@@ -2,16 +2,25 @@
 
 import copy
 import re
+import sqlite3
+import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from dvc.repo import Repo
+from dvc.rwlock import RWLockFileCorruptedError
+from dvc.stage.exceptions import MissingDataSource
 from dvc.utils.collections import merge_dicts
+from dvc.utils.serialize import YAMLFileCorruptedError
 from ruamel.yaml import YAML
 
 from convs2s.config.params import Params
 from tests.docs import pages
 from tests.docs.commands import check, params
+from tests.docs.names import exists, is_said
 from tests.docs.pages import ROOT
+from tests.golden import FAIRSEQ_SIZES, PLAIN
 from tests.package.small_package import write_small_package
 
 GUIDES = sorted(
@@ -20,6 +29,8 @@ GUIDES = sorted(
 PAGES = ["README.md", "SECURITY.md", *GUIDES]
 LINKED = [*PAGES, "docs/results.md", "CHANGELOG.md", "CONTRIBUTING.md"]
 PROGRAMS = ("make", "python", "convs2s", "dvc")
+PROMISES = ["README.md", "SECURITY.md", "docs/reliability.md", "docs/troubleshooting.md"]
+"""Pages whose every sentence is held by a test, and whose names must therefore be right."""
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -69,3 +80,134 @@ def test_yaml_examples_fit_the_schema(page: str) -> None:
     for block in pages.blocks(pages.read(page), "yaml"):
         part = YAML(typ="safe", pure=True).load(block)
         Params.model_validate(merge_dicts(copy.deepcopy(params()), part))
+
+
+@pytest.mark.parametrize("page", PROMISES)
+def test_every_name_is_that_of_something(page: str) -> None:
+    """A file, a key, an option or a variable that is gone, or has another name, leads readers astray."""
+    text = pages.read(page)
+    prose = re.sub(r"^#+ .*$", "", text, flags=re.MULTILINE)  # headings quote messages
+    names = {name for name in pages.inline_code(prose) if name.split()[0] not in {*PROGRAMS, "python"}}
+    names |= {name for name in pages.inline_code(prose) if name.startswith("convs2s.")}
+    assert [name for name in sorted(names) if not exists(name)] == []
+
+
+def seeds_without_list(folder: Path) -> None:
+    """Have DVC read the pipeline with a number where there must be a list."""
+    (folder / "dvc.yaml").write_text((ROOT / "dvc.yaml").read_text(encoding="utf-8"))
+    text = (ROOT / "params.yaml").read_text(encoding="utf-8")
+    (folder / "params.yaml").write_text(re.sub("^seeds: .*", "seeds: 1", text, flags=re.MULTILINE))
+    with Repo.init(str(folder), no_scm=True) as repo:
+        list(repo.index.stages)
+
+
+def no_database(folder: Path) -> None:
+    (folder / "cache.db").write_bytes(b"garbage" * 999)
+    sqlite3.connect(folder / "cache.db").execute("PRAGMA quick_check")
+
+
+def throw(error: Exception) -> None:
+    raise error
+
+
+OF_LIBRARIES: dict[str, Callable[[Path], object]] = {
+    "'Value' object is not iterable": seeds_without_list,
+    "... missing data 'source': ...": lambda _: throw(MissingDataSource(["data/own"])),
+    "file is not a database": no_database,
+    "Unable to read RWLock-file ...": lambda _: throw(RWLockFileCorruptedError(".dvc/tmp/rwlock")),
+    "unable to read: ...": lambda _: throw(YAMLFileCorruptedError("dvc.lock")),
+}
+"""Messages that are not ours, and how they come about."""
+
+
+def as_pattern(message: str) -> str:
+    """Return a regular expression for a message in which `...` stands for anything."""
+    return ".*".join(map(re.escape, message.strip(" .").split("...")))
+
+
+def test_every_quoted_message_is_one(tmp_path: Path) -> None:
+    """Users search for what they see; a heading that no program says is never found."""
+    headings = re.findall("^#+ (.*)$", pages.read("docs/troubleshooting.md"), re.MULTILINE)
+    messages = {code for heading in headings for code in pages.inline_code(heading)}
+    assert len(messages) > 17
+    assert OF_LIBRARIES.keys() <= messages
+    assert [message for message in messages - OF_LIBRARIES.keys() if not is_said(message)] == []
+    for message, cause in OF_LIBRARIES.items():
+        with pytest.raises(Exception, match=as_pattern(message)):
+            cause(tmp_path)
+
+
+def rows(page: str, heading: str) -> list[list[str]]:
+    """Return the cells of the tables below a heading, without the marks of bold type."""
+    section = re.split(r"^## ", pages.read(page).partition(f"## {heading}\n")[2], flags=re.MULTILINE)[0]
+    lines = [line for line in section.splitlines() if line.startswith("| ")]
+    return [[cell.strip().strip("*") for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_the_scores_of_the_readme_are_those_of_the_results() -> None:
+    """There each has its commit and its command."""
+    keys = "valid. perplexity", "BLEU", "chrF2"
+    titles, *ours = rows("README.md", "Results")
+    others, *theirs = rows("docs/results.md", "Our runs on freely available data")
+    assert len(ours) == 7
+    places = [others.index(key) for key in ("PPL", "BLEU", "chrF2")]
+    scores = [tuple(row[place].partition(" ±")[0] for place in places) for row in theirs]
+    for row in ours:
+        assert tuple(row[titles.index(key)] for key in keys) in scores, row
+
+
+def test_the_speed_in_the_readme_is_that_of_the_benchmark() -> None:
+    """As ratios to fairseq's, with beam 1; with beam 5 all are larger."""
+    figures = {row[0]: [float(cell.replace(",", "") or 0) for cell in row[1:]] for row in
+               rows("docs/performance.md", "Translation")[1:]}  # fmt: skip
+    fairseq, single, half, eighth = (
+        next(values for name, values in figures.items() if part in name)
+        for part in ("fairseq", "float32", "bfloat16", "int8")
+    )
+    zen, beam, avx2, avx2_beam = range(4)
+    kinds = (single, zen), (half, zen), (eighth, zen), (single, avx2), (eighth, avx2)
+    ratios = [round(values[column] / fairseq[column], 1) for values, column in kinds]
+    (sentence,) = re.findall(r"On one core of a Zen 5.*?\(docs", pages.read("README.md"), re.DOTALL)
+    assert [float(found) for found in re.findall(r"(\d\.\d) times", sentence)] == ratios
+    for values, column in kinds:
+        other = {zen: beam, avx2: avx2_beam}[column]
+        assert values[other] / fairseq[other] > values[column] / fairseq[column]
+
+
+def test_the_models_of_fairseq_in_the_readme_are_those_compared() -> None:
+    """The tiny ones of the tests, that of the benchmark, and the training side by side."""
+    text = " ".join(pages.read("README.md").split())
+    assert f"embeddings of {PLAIN['encoder_embed_dim']}, {FAIRSEQ_SIZES['source']} entries" in text
+    (entries,) = re.findall(r"4 \+ 3 blocks of 256, ([\d,]+) entries", text)
+    benchmark = pages.read("docs/performance.md")
+    assert f"4 + 3 blocks of 256 and {entries} entries, trained by fairseq" in benchmark
+    (theirs, ours) = re.findall(r"fairseq has (\d+\.\d+) BLEU and this model (\d+\.\d+)", text)[0]
+    assert f"BLEU {ours} ({theirs})" in pages.read("docs/experiments.md")
+
+
+def test_the_readme_names_the_versions_of_python_that_the_package_takes() -> None:
+    """pip refuses others."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (first, last) = re.findall(r"Python 3\.(\d+) to 3\.(\d+)", pages.read("README.md"))[0]
+    assert project["requires-python"] == f">=3.{first},<3.{int(last) + 1}"
+
+
+def test_every_file_of_the_tree_exists() -> None:
+    """A line names files or folders, those indented ones of the folder above; then comes what they hold."""
+    (tree,) = re.findall(r"## The tree\n+```\n(.*?)^```", pages.read("README.md"), re.DOTALL | re.MULTILINE)
+    top = Path()
+    for line in tree.splitlines():
+        names, inner = re.split(r" {2,}", line.strip())[0].split(", "), line.startswith(" ")
+        for name in names:
+            assert list(ROOT.glob(f"{top / name if inner else name}".rstrip("/"))), line
+        top = top if inner else Path(names[0])
+
+
+def test_each_concept_of_the_paper_has_its_file() -> None:
+    """With the paper's section; what readers come to see must be where the table sends them."""
+    table = rows("docs/how-it-works.md", "The paper, file by file")[1:]
+    assert len(table) > 20
+    for concept, sections, name in table:
+        text = (ROOT / name.strip("`")).read_text(encoding="utf-8")
+        for section in sections.split(", "):
+            assert section in text, f"{concept}: {name} does not mention {section}"

@@ -64,6 +64,18 @@ def make(words: Words) -> None:
                 check_param(assignment)
 
 
+@cache
+def options() -> set[str]:
+    """Return the options of all commands of DVC and of `convs2s`."""
+    parsers, names = [get_main_parser(), cli.parser()], set[str]()
+    while parsers:
+        for action in parsers.pop()._actions:
+            names.update(action.option_strings)
+            if isinstance(action, argparse._SubParsersAction):
+                parsers.extend(action.choices.values())
+    return names
+
+
 def python(words: Words) -> None:
     """Check `python -m MODULE ...`: start the module, and stop it at its parser."""
     _, module, *arguments = words
