@@ -52,6 +52,8 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
         ({"model.encoder_widths": text}, rf"encoder_widths: expected a list .*, found '{text}'")
         for text in ("4 x", "0 x 256", "999 x 1, 999 x 1")
     ),
+    ({"seeds": 1}, r"seeds: expected a list, found 1"),
+    ({"evaluate.ensembles": "all"}, r"evaluate\.ensembles: expected a list, found 'all'"),
     ({"seeds": [True]}, r"seeds\.0: expected an integer, found True"),
     ({"train.nodes": 2}, r"run\.launcher: expected one with 2 nodes \(train\.nodes\), found null"),
     ({"train.learning_rate": math.inf}, r"train\.learning_rate: expected a finite number, found inf"),

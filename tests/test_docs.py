@@ -16,6 +16,7 @@ from dvc.utils.serialize import YAMLFileCorruptedError
 from ruamel.yaml import YAML
 
 from convs2s.config.params import Params
+from pipelines.stages import _lifetime
 from tests.docs import pages
 from tests.docs.commands import check, params
 from tests.docs.names import exists, is_said
@@ -183,6 +184,15 @@ def test_the_models_of_fairseq_in_the_readme_are_those_compared() -> None:
     assert f"4 + 3 blocks of 256 and {entries} entries, trained by fairseq" in benchmark
     (theirs, ours) = re.findall(r"fairseq has (\d+\.\d+) BLEU and this model (\d+\.\d+)", text)[0]
     assert f"BLEU {ours} ({theirs})" in pages.read("docs/experiments.md")
+
+
+def test_the_times_of_reliability_are_those_of_the_code() -> None:
+    """After DVC's end, and the number of inputs of a property."""
+    text = " ".join(pages.read("docs/reliability.md").split())
+    assert f"are killed {_lifetime.GRACE:.0f} seconds later" in text
+    (all_inputs, few) = re.findall(r"are tried on ([\d,]+) inputs each, and on (\d+) by `make test`", text)[0]
+    assert f"PROPERTY_EXAMPLES={all_inputs.replace(',', '')} " in pages.read("Makefile")
+    assert f"QUICK = {few}\n" in pages.read("tests/properties/conftest.py")
 
 
 def test_the_readme_names_the_versions_of_python_that_the_package_takes() -> None:

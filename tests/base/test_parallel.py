@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from convs2s.base.parallel import map_chunks
+from convs2s.base.parallel import cores, map_chunks
 
 
 def add_process(numbers: list[int]) -> list[tuple[int, int]]:
@@ -60,6 +60,17 @@ def test_an_error_comes_through_with_its_message(make: Any, message: str) -> Non
     for workers in (1, 2):
         with pytest.raises(ValueError, match=message):
             list(map_chunks(make, range(300), 100, "t", workers))
+
+
+def test_only_cores_that_the_process_may_use_are_counted() -> None:
+    """`taskset` limits them, for a machine whose memory does not suffice for a worker on each core."""
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(allowed)})
+    try:
+        assert cores() == 1
+    finally:
+        os.sched_setaffinity(0, allowed)
+    assert cores() == len(allowed)
 
 
 def test_a_dead_process_is_reported() -> None:

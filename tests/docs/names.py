@@ -18,8 +18,8 @@ OF_LIBRARIES = {
 }
 """Names that are not ours, and the module that has their last part."""
 OF_OTHERS = {
-    "{", "}", "[1]", "[]", "...", "dmesg", "dvc", "md5", "sha256", "http", "https", ".gz", "TypeError",
-    "EOFError", "UnpicklingError", "__pycache__", "~/.cache/numba", ".dvc/config", "join() argument must be str",
+    "{", "}", "[1]", "[]", "dmesg", "dvc", "http", "https", ".gz", "EOFError", "UnpicklingError",
+    "__pycache__", "~/.cache/numba", ".dvc/config", "join() argument must be str",
 }  # fmt: skip
 """Signs, programs, and what Python, numba and DVC have."""
 PLACEHOLDERS = {

@@ -42,6 +42,15 @@ def test_a_checkpoint_holds_what_was_saved(tmp_path: Path, stopped: Training, pa
     assert all(torch.equal(one, other) for one, other in zip(*momenta, strict=True))
 
 
+@pytest.mark.parametrize(("optimizer", "size"), [("nesterov", 2), ("adam", 3)])
+def test_a_checkpoint_is_two_or_three_times_the_model(optimizer: str, size: int, tmp_path: Path) -> None:
+    """Weights, and one or two numbers for each, as docs/troubleshooting.md says: they fill disks."""
+    training = tiny_training(tmp_path, optimizer=optimizer, warmup_updates=None)
+    save_checkpoint(tmp_path / "c", training, PRINTS)
+    values = sum(tensor.numel() for tensor in read_checkpoint(tmp_path / "c").tensors.values())
+    assert values == size * sum(parameter.numel() for parameter in training.model.parameters())
+
+
 @pytest.mark.parametrize(
     "damage",
     [
