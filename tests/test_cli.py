@@ -6,6 +6,8 @@ import os
 import re
 import subprocess
 import sys
+import warnings
+from functools import partial
 from unittest import mock
 
 import pytest
@@ -108,6 +110,16 @@ def test_an_error_is_a_message_and_a_bug_is_seen_in_full(
         main(["translate", "--model", "x"])
     raising(KeyboardInterrupt(), monkeypatch)
     assert main(["translate", "--model", "x"]) == 130  # the exit status that shells use for it
+
+
+def test_a_warning_is_one_line_without_control_characters(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may quote a file, too; users need no place in the code."""
+    warn = partial(warnings.warn, "a \x1b[2J\nb", stacklevel=1)
+    monkeypatch.setattr("convs2s.commands.translate.run", lambda _: warn())
+    assert main(["translate", "--model", "x"]) == 0
+    assert capsys.readouterr().err == "convs2s: warning: a \ufffd[2J b\n"
 
 
 @pytest.mark.parametrize(("before", "after"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])

@@ -12,6 +12,7 @@ import pytest
 
 from convs2s.cli import main
 from convs2s.commands.translate_files import lines_as_they_arrive
+from convs2s.package.facts import Facts
 from tests.package.small_package import FACTS
 
 SECONDS = 60
@@ -78,13 +79,18 @@ def test_all_lines_of_a_pipe_arrive_in_order(text: bytes, monkeypatch: pytest.Mo
 def test_a_user_who_types_gets_a_hint_and_a_prompt(
     package: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They appear only on the terminal: the output, here a file, holds nothing but translations."""
+    """They appear only on the terminal: the output, here a file, holds nothing but translations.
+
+    A stranger's model must not control the terminal.
+    """
+    summary = FACTS.summary()
+    monkeypatch.setattr(Facts, "summary", lambda _: f"{summary}\x1b[2J")
     shown, stdin = terminal(monkeypatch), Terminal("ein Haus.\n\n")
     monkeypatch.setattr(sys, "stdin", stdin)
     with Path(os.devnull).open("rb") as device:  # like a terminal, not a regular file
         monkeypatch.setattr(stdin, "buffer", device, raising=False)
         assert main(["translate", "--model", str(package), "--device", "cpu"]) == 0
-    known = f"{FACTS.name}: {FACTS.summary()}\n"
+    known = f"{FACTS.name}: {summary}\ufffd[2J\n"
     assert shown.getvalue() == known + "Type a sentence and press Enter. Ctrl-D ends.\n> > > \n"
     assert capfd.readouterr().out.count("\n") == 2
 

@@ -78,6 +78,6 @@ def test_only_line_ends_and_other_control_characters_are_removed() -> None:
 def test_a_sentence_is_written_both_ways(tmp_path: Path) -> None:
     """Detokenized for people and sacreBLEU, tokenized for multi-bleu, both with capitals (T32)."""
     tokenizer = Tokenizer("en", TOKENIZE.model_copy(update={"truecase": True}))
-    write_text(tmp_path, "plain", [["the", "cat", ".", "it"], [], ["a\nb"]], tokenizer)
-    assert (tmp_path / "plain.txt").read_text(encoding="utf-8") == "The cat. It\n\nA b\n"
-    assert (tmp_path / "plain.tok.txt").read_text(encoding="utf-8") == "The cat . It\n\nA b\n"
+    write_text(tmp_path, "plain", [["the", "cat", ".", "it"], [], ["a\x1b[2Jb"]], tokenizer)
+    assert (tmp_path / "plain.txt").read_text(encoding="utf-8") == "The cat. It\n\nA [2Jb\n"
+    assert (tmp_path / "plain.tok.txt").read_text(encoding="utf-8") == "The cat . It\n\nA [2Jb\n"

@@ -1,6 +1,7 @@
 """The workspace of a flow: when it refuses to start, and copies with other parameters."""
 
 import shutil
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from convs2s.config.load import load_params
 from pipelines.flows import experiment
 from pipelines.flows.experiment import claim
 from pipelines.flows.form import RunParams
+from pipelines.repair import SITE
 from tests.flows import toy
 from tests.light_dvc import light_dvc
 
@@ -20,11 +22,12 @@ def copy_of(repo: Path, name: str, *overrides: str) -> Path:
 
 
 def test_a_workspace_is_locked_by_one_run(repo: Path) -> None:
-    """Two flows would run the same stages twice."""
+    """Two flows would run the same stages twice. DVC's databases are private, as with `make repro`."""
+    shutil.rmtree(repo / SITE, ignore_errors=True)
     with claim(repo), pytest.raises(ValueError, match="another flow run works in"), claim(repo):
         pytest.fail("both have claimed it")
     with claim(repo):
-        pass
+        assert stat.S_IMODE((repo / SITE).stat().st_mode) == 0o700
 
 
 def test_a_copy_is_the_workspace_with_other_values(repo: Path) -> None:
