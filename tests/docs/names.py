@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import convs2s
 from tests.docs.commands import check_param, options, params
 from tests.docs.pages import ROOT
 
@@ -19,7 +20,8 @@ OF_LIBRARIES = {
 """Names that are not ours, and the module that has their last part."""
 OF_OTHERS = {
     "{", "}", "[1]", "[]", "dmesg", "dvc", "http", "https", ".gz", "EOFError", "UnpicklingError",
-    "__pycache__", "~/.cache/numba", ".dvc/config", "join() argument must be str",
+    "__pycache__", "~/.cache/numba", ".dvc/config", ".dvc/config.local",
+    "join() argument must be str",
 }  # fmt: skip
 """Signs, programs, and what Python, numba and DVC have."""
 PLACEHOLDERS = {
@@ -38,18 +40,24 @@ def files() -> Iterator[Path]:
 
 
 @cache
-def code() -> str:
-    """Return all code and settings."""
-    return "\n".join(path.read_text(encoding="utf-8") for path in files())
+def settings() -> str:
+    """Return the text of all files that are not code."""
+    return "\n".join(path.read_text(encoding="utf-8") for path in files() if path.suffix != ".py")
 
 
 @cache
 def texts() -> list[str]:
-    """Return the texts in the code, with `...` in place of each value."""
+    """Return the texts in the code, with `...` in place of each value; without docstrings."""
     found = []
     for path in files():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if path.suffix == ".py" else ():
-            if isinstance(node, ast.JoinedStr):
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if path.suffix == ".py" else ()
+        docstrings = set[ast.AST]()
+        for node in nodes:
+            if isinstance(node, ast.Expr):  # which comes before the text that it consists of
+                docstrings.add(node.value)
+            elif node in docstrings:
+                continue
+            elif isinstance(node, ast.JoinedStr):
                 parts = [str(one.value) if isinstance(one, ast.Constant) else "..." for one in node.values]
                 found.append("".join(parts))
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -78,4 +86,7 @@ def exists(name: str) -> bool:
     if is_dotted and name.partition(".")[0] in params():
         check_param(name)  # raises
         return True
-    return name.partition("=")[0] in code() or (ROOT / name).exists()
+    if name.startswith("convs2s."):
+        return hasattr(convs2s, name.partition(".")[2])
+    value = name.partition("=")[0]
+    return (ROOT / name).exists() or value in settings() or any(value in text for text in texts())
