@@ -74,6 +74,20 @@ def test_a_batch_s_gradient_is_the_sum_over_its_tokens_divided_by_their_number(t
         assert_close(before[name] - parameter.detach(), wanted[name], atol=1e-5, rtol=1e-4)
 
 
+def test_a_gradient_that_is_not_finite_ends_the_training(tmp_path: Path) -> None:
+    """Days of updates that change nothing would follow; the weights stay those of the last checkpoint."""
+    run = tiny_training(tmp_path)
+    bias = run.model.output_layer.bias
+    before = weights(run)
+    with torch.no_grad():
+        bias[0] = math.nan
+    with pytest.raises(FloatingPointError, match=r"Training diverged: in update 1 .* gradient norm is nan"):
+        update(run, batches(run)[0])
+    with torch.no_grad():
+        bias[0] = 0.0
+    assert torch.equal(weights(run), before)
+
+
 def test_random_numbers_differ_by_seed_update_and_worker(tmp_path: Path) -> None:
     """For the same batch and weights, each gives a different loss; the same numbers repeat it."""
     run = tiny_training(tmp_path, pairs=8, dropout=0.3, max_tokens=1000)
