@@ -10,6 +10,7 @@ import pytest
 from backports import zstd
 
 from convs2s.text.sources.memory import read_memory
+from convs2s.text.sources.pair_files import file_part
 
 DTD = '<!DOCTYPE tmx SYSTEM "tmx14.dtd" [<!ENTITY a "boom &b;"><!ENTITY b "<hi>bang</hi>">]>'
 TMX = DTD + '\n<tmx version="1.4"><header/><body>{}</body></tmx>'
@@ -181,6 +182,13 @@ def test_another_or_a_broken_memory_is_refused(content: str | bytes, message: st
     """With the line, and what was found or what to do: text after the fault would be left out, or wrong."""
     with pytest.raises(ValueError, match=rf"x\.tmx.*{message}"):
         read(tmp_path, content)
+
+
+def test_a_memory_is_a_source_of_pairs(tmp_path: Path) -> None:
+    """Whatever its name: `memory` in params.yaml says what it is."""
+    (tmp_path / "export").write_text(en_de("A"))
+    part = file_part([tmp_path / "export"], None, ("en", "de"))
+    assert (part.name, list(part.pairs)) == ("export", [("A", "B")])
 
 
 def with_checksum(content: bytes) -> bytes:
