@@ -73,7 +73,7 @@ def send(target: str, number: int = signal.SIGKILL) -> Action:
         else:
             os.kill(os.getpid() if target == "stage" else os.getppid(), number)
         if target == "dvc" and number == signal.SIGKILL:
-            time.sleep(60)
+            time.sleep(120)  # longer than forked.left_running waits
 
     return action
 
