@@ -1,6 +1,8 @@
 """Whole trainings: their outputs, and several processes."""
 
 import json
+import multiprocessing
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from torch.testing import assert_close
 
 from convs2s.config.params import Params
 from convs2s.train import run
+from convs2s.train.launch import LAUNCHER
 from convs2s.train.run import sum_up, train_model
 from convs2s.train.work_folder import remove_ended
 from convs2s.watch.progress_bar import Progress
@@ -128,3 +131,20 @@ def test_the_cost_adds_up_over_interruptions() -> None:
         "hardware": "2 x A CPU, 1 x A GPU", "CPU core-hours": 1.0, "GPU-hours": 1.0, "target tokens/s": 50,
         "products in": "float32", "PyTorch": "2.13.0",
     }  # fmt: skip
+
+
+def test_a_worker_whose_launcher_is_gone_does_not_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel ends it with the launcher, which may have died while Python started."""
+
+    def work() -> None:
+        os.environ[LAUNCHER] = "1"
+        try:
+            run.main()
+        finally:  # not reached if the worker has been ended
+            os._exit(9)
+
+    monkeypatch.setattr("sys.argv", ["run"])
+    worker = multiprocessing.get_context("fork").Process(target=work)
+    worker.start()
+    worker.join(60)
+    assert worker.exitcode == 1
