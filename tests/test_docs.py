@@ -16,6 +16,7 @@ from dvc.utils.serialize import YAMLFileCorruptedError
 from ruamel.yaml import YAML
 
 from convs2s.config.params import Params
+from convs2s.text.sources import remote
 from pipelines.stages import _lifetime
 from tests.docs import pages
 from tests.docs.commands import check, params
@@ -193,6 +194,13 @@ def test_the_times_of_reliability_are_those_of_the_code() -> None:
     (all_inputs, few) = re.findall(r"are tried on ([\d,]+) inputs each, and on (\d+) by `make test`", text)[0]
     assert f"PROPERTY_EXAMPLES={all_inputs.replace(',', '')} " in pages.read("Makefile")
     assert f"QUICK = {few}\n" in pages.read("tests/properties/conftest.py")
+
+
+def test_the_limit_of_archives_is_that_of_the_code() -> None:
+    """In SECURITY.md."""
+    text = " ".join(pages.read("SECURITY.md").split())
+    assert f"more than {remote.GROWTH} times its size, and a gigabyte, when unpacked" in text
+    assert remote.ALWAYS_ALLOWED == 1 << 30
 
 
 def test_the_readme_names_the_versions_of_python_that_the_package_takes() -> None:

@@ -19,7 +19,7 @@ OF_LIBRARIES = {
 }
 """Names that are not ours, and the module that has their last part."""
 OF_OTHERS = {
-    "{", "}", "[1]", "[]", "dmesg", "dvc", "http", "https", ".gz", "EOFError", "UnpicklingError",
+    "{", "}", "[1]", "[]", "dmesg", "dvc", "http", "https", ".gz",
     "__pycache__", "~/.cache/numba", ".dvc/config", ".dvc/config.local",
     "join() argument must be str",
 }  # fmt: skip

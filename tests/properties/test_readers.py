@@ -56,9 +56,9 @@ ELSEWHERE = {
     "load_tokenizers": "read_settings and read_counts",
     "read_attention_of": "load, for a sentence",
     "read_facts": "tests/package",
-    "read_memory": "tests/test_reported_faults.py",
     "read_pieces": "tests/text/vocabulary",
     "read_segment_pairs": "read_segments, of both sides",
+    "read_text_pairs": "read_lines, of both sides",
     "read_words": "read_lines, of a stage's own files",
 }
 """Functions that READERS has no row for, and what tests their files."""
