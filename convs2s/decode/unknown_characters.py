@@ -7,9 +7,11 @@ a name or a foreign word, is left out whole and copied, as unknown-word replacem
 lose only their unknown characters.
 """
 
+import functools
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from convs2s.decode.translations import Hypothesis, PutBack
@@ -17,6 +19,7 @@ from convs2s.text.vocabulary.codec import Codec
 
 ENDS = frozenset(".!?…。！？")
 PAUSES = frozenset(",;:，、")
+PUNCTUATION = ENDS | PAUSES
 ENCLOSING = frozenset({"()", "[]", '""', "''", "“”", "„“", "«»", "‘’", "‚‘"})
 
 
@@ -62,14 +65,14 @@ class Source:
             start = item.before
         return words + self.seen[start:]
 
-    def origin(self, word: int) -> int:
-        """Return the index in `words` of a word that the model sees."""
-        return word + sum(len(item.text.split()) for item in self.left_out if item.before <= word)
-
-    def first_word(self, number: int) -> int:
-        """Return the index in `words` of the first word of a run that was left out."""
-        earlier = self.left_out[:number]
-        return self.left_out[number].before + sum(len(item.text.split()) for item in earlier)
+    def locate(self) -> tuple[list[int], list[int]]:
+        """Return the indices in `words` of the words that the model sees, and of where each run begins."""
+        seen, runs, added = list[int](), list[int](), 0
+        for item in self.left_out:
+            seen += [word + added for word in range(len(seen), item.before)]
+            runs.append(item.before + added)
+            added += len(item.text.split())
+        return seen + [word + added for word in range(len(seen), len(self.seen))], runs
 
 
 def read_source(line: str, tokenize: Callable[[str], list[str]], codec: Codec) -> Source:
@@ -82,6 +85,7 @@ def read_source(line: str, tokenize: Callable[[str], list[str]], codec: Codec) -
     if codec.has_seen("".join(words)):
         return Source(words)
 
+    @functools.cache
     def is_known(character: str) -> bool:
         # The tokenizer may write it as another, or drop it.
         return codec.has_seen(character) or codec.has_seen("".join(tokenize(character)))
@@ -91,16 +95,20 @@ def read_source(line: str, tokenize: Callable[[str], list[str]], codec: Codec) -
     line = unicodedata.normalize("NFC", line)
     line = re.sub(r"[^\S ]", lambda space: space[0] if codec.has_seen(space[0]) else " ", line)
     unknown = sum(not is_known(character) for character in line)
+    if unknown == 0:
+        return Source(tokenize(line))
     kept, runs = split_line(line, join_spans(line, find_unknown(line, is_known)))
     if not has_letters(kept):
-        return Source([], [LeftOut(line.strip())] if unknown else [], unknown)
+        return Source([], [LeftOut(line.strip())], unknown)
     seen, left_out = tokenize(kept), list[LeftOut]()
-    for place, run in runs:
+    before = len(seen)
+    for place, run in reversed(runs):
         words_before = tokenize(kept[:place])
-        before = min(len(words_before), len(seen))
+        # "ist." is two words at the end of a text, but one in "ist.Das": what follows stays behind it.
+        before = min(len(words_before), before)
         is_inside = before > 0 and len(words_before[before - 1]) < len(seen[before - 1])
         left_out.append(replace(run, before=before, is_inside=is_inside))
-    return Source(seen, left_out, unknown)
+    return Source(seen, left_out[::-1], unknown)
 
 
 def find_unknown(line: str, is_known: Callable[[str], bool]) -> Iterator[tuple[int, int]]:
@@ -110,13 +118,13 @@ def find_unknown(line: str, is_known: Callable[[str], bool]) -> Iterator[tuple[i
     """
     for chunk in re.finditer(r"\S+", line):
         text, first = chunk[0], chunk.start()
-        unknown = [i for i, character in enumerate(text) if not is_known(character)]
+        unknown = {i for i, character in enumerate(text) if not is_known(character)}
         if any(is_letter(text[i]) or is_accent(text, i) for i in unknown):
             inner = [i for i, character in enumerate(text) if i in unknown or is_letter(character)]
             yield first + inner[0], first + inner[-1] + 1
             continue
         end = 0
-        for start in unknown:
+        for start in sorted(unknown):
             if start < end:
                 continue
             end = start + 1
@@ -149,19 +157,17 @@ def split_line(line: str, spans: Iterable[tuple[int, int]]) -> tuple[str, list[t
             text = kept[-1] + text + line[position]
             kept, position = kept[:-1], position + 1
         last = kept.rstrip()[-1:]
-        if (
-            last in PAUSES and line[position : position + 1] in ENDS | PAUSES
-        ):  # one comma of Tom, Łukasz, and I
+        if last in PAUSES and line[position : position + 1] in PUNCTUATION:  # of "Tom, Łukasz, and I"
             comma = kept.rindex(last)
             kept, text = kept[:comma], kept[comma:] + text
         elif not last or last in ENDS:  # a sentence begins
-            while line[position : position + 1] in ENDS | PAUSES:
+            while line[position : position + 1] in PUNCTUATION:
                 text, position = text + line[position], position + 1
         following = line[position : position + 1]
         touches_left, touches_right = is_letter(kept[-1:]), is_letter(following)
         if touches_left and touches_right:
             kept += " "
-        elif not following.strip() or following in ENDS | PAUSES:
+        elif not following.strip() or following in PUNCTUATION:
             kept = kept.rstrip()
         if not kept:
             position += len(line[position:]) - len(line[position:].lstrip())
@@ -201,24 +207,21 @@ def put_back(
     if not source.left_out and not begun.left_out:
         return hypothesis
     written = restore_case(hypothesis.words)
-    attended = attend_words(hypothesis, codec)
-    waiting = [
-        (item, source.first_word(number))
-        for number, item in enumerate(source.left_out)
-        if item.text not in " ".join(begun.words)
-    ]
-    draft = Draft(list(begun.words), [begun.origin(i) for i in range(len(begun.seen))])
-    for place in range(len(begun.seen), len(written) + 1):
-        while waiting and find_place(waiting[0][0], source.seen, written, attended) <= place:
-            draft.put(*waiting.pop(0))
-        if place < len(written):
-            draft.write(written[place])
+    counterparts = find_counterparts(source.seen, written, attend_words(hypothesis, codec))
+    origins, first_words = source.locate()
+    draft, begun_text = Draft(list(begun.words), begun.locate()[0]), " ".join(begun.words)
+    for item, first_word in zip(source.left_out, first_words, strict=True):
+        if item.text not in begun_text:
+            place = find_place(item, source.seen, written, counterparts)
+            draft.write(written[len(draft.places) : place])
+            draft.put(item, first_word)
+    draft.write(written[len(draft.places) :])
     return replace(
         hypothesis,
         words=draft.words,
-        sources=[source.origin(word) if word >= 0 else -1 for word in hypothesis.sources],
+        sources=[origins[word] if word >= 0 else -1 for word in hypothesis.sources],
         unknowns=[
-            replace(unknown, word=draft.places[unknown.word], source=source.origin(unknown.source))
+            replace(unknown, word=draft.places[unknown.word], source=origins[unknown.source])
             for unknown in hypothesis.unknowns
         ],
         put_back=draft.put_back,
@@ -242,14 +245,15 @@ class Draft:
     put_back: list[PutBack] = field(default_factory=list)
     _joins_next: bool = False
 
-    def write(self, word: str) -> None:
-        """Add a word of the model's."""
-        if self._joins_next and has_letters(word):
-            self.words[-1] += word
-        else:
-            self.words.append(word)
-        self._joins_next = False
-        self.places.append(len(self.words) - 1)
+    def write(self, words: Iterable[str]) -> None:
+        """Add words of the model's."""
+        for word in words:
+            if self._joins_next and has_letters(word):
+                self.words[-1] += word
+            else:
+                self.words.append(word)
+            self._joins_next = False
+            self.places.append(len(self.words) - 1)
 
     def put(self, item: LeftOut, source_word: int) -> None:
         """Add what was left out, attached as in the source.
@@ -283,7 +287,7 @@ def attend_words(hypothesis: Hypothesis, codec: Codec) -> list[set[int]]:
 
 
 def find_place(
-    item: LeftOut, seen: Sequence[str], written: Sequence[str], attended: Sequence[set[int]]
+    item: LeftOut, seen: Sequence[str], written: Sequence[str], counterparts: Mapping[int, range]
 ) -> int:
     """Return the index of the written word that something left out belongs before."""
     if item.before == 0:
@@ -295,29 +299,37 @@ def find_place(
     left, right = item.before - 1, item.before
     nearest = [right, left] if item.touches_right and not item.touches_left else [left, right]
     for word in [*nearest, *range(left - 1, -1, -1)]:
-        counterpart = find_counterpart(word, seen, written, attended)
-        if counterpart:
+        if counterpart := counterparts.get(word):
             return counterpart.stop if word < item.before else counterpart.start
     return len(written)
 
 
-def find_counterpart(
-    word: int, seen: Sequence[str], written: Sequence[str], attended: Sequence[set[int]]
-) -> range:
-    """Return the first written words, next to each other, that come from a word; none if it is not clear."""
-    if not has_letters(seen[word]):  # attention to punctuation means little
-        same_seen = [i for i, other in enumerate(seen) if other == seen[word]]
-        same_written = [i for i, other in enumerate(written) if other == seen[word]]
-        if len(same_seen) != len(same_written):
-            return range(0)
-        place = same_written[same_seen.index(word)]
-        return range(place, place + 1)
-    comes_from = [word in attended[i] and has_letters(text) for i, text in enumerate(written)]
-    if not any(comes_from):
-        return range(0)
-    start = comes_from.index(True)
-    length = [*comes_from[start:], False].index(False)
-    return range(start, start + length)
+def find_counterparts(
+    seen: Sequence[str], written: Sequence[str], attended: Sequence[set[int]]
+) -> dict[int, range]:
+    """Return the first written words, side by side, that come from each seen word, where that is clear."""
+    counterparts: dict[int, range] = {}
+    written_places = list_punctuation(written)
+    for mark, places in list_punctuation(seen).items():  # attention to punctuation means little, order more
+        same = written_places.get(mark, [])
+        if len(same) == len(places):
+            counterparts |= {word: range(i, i + 1) for word, i in zip(places, same, strict=True)}
+    for i, text in enumerate(written):
+        for word in attended[i] if has_letters(text) else ():
+            if word >= 0 and has_letters(seen[word]):
+                before = counterparts.get(word, range(i, i))
+                if before.stop == i:
+                    counterparts[word] = range(before.start, i + 1)
+    return counterparts
+
+
+def list_punctuation(words: Sequence[str]) -> dict[str, list[int]]:
+    """Return the places of each word without letters."""
+    places = defaultdict[str, list[int]](list)
+    for i, word in enumerate(words):
+        if not has_letters(word):
+            places[word].append(i)
+    return dict(places)
 
 
 def split_punctuation(word: str) -> tuple[str, str]:

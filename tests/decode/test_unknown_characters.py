@@ -1,14 +1,15 @@
 """Characters that the model never saw, around a model that repeats its source."""
 
+import time
 import unicodedata
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from convs2s.decode.translations import Hypothesis, PutBack, read_hypotheses, write_hypotheses
-from convs2s.decode.unknown_characters import put_back, put_back_all, read_source
+from convs2s.decode.unknown_characters import Source, put_back, put_back_all, read_source
 from convs2s.package.translator import Translator
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.words.tokenization import Tokenizer
@@ -92,6 +93,29 @@ def test_each_unknown_character_is_in_the_translation_once(translator: Translato
     assert bool(best.put_back) == bool(unknown)
 
 
+@given(text=st.text(alphabet="Haus Hund,. .🙂é☃中Łж1™("))
+@example(text="ist.🙂Das! (🙂")
+def test_each_seen_word_has_its_place_in_the_line(translator: Translator, text: str) -> None:
+    """Also where a text ends in a period that is a word only there; links and replacements count on it."""
+    [source] = translator.read(text)
+    places, runs = source.locate()
+    assert [source.words[place] for place in places] == source.seen
+    assert [source.words[run] for run in runs] == [item.text.split()[0] for item in source.left_out]
+    assert len({*places, *runs}) == len(places) + len(runs)
+
+
+def test_putting_back_takes_time_in_proportion_to_the_line(translator: Translator) -> None:
+    """Where each run was compared with all words of both sides, such a line took a server half a minute."""
+    codec = translator.words.source
+    source = read_source("und 🙂 " * 500, str.split, codec)
+    tokens = codec.pieces(["und"] * 500)
+    hypothesis = Hypothesis([*tokens, "</s>"], ["und"] * 500, -1.0, -1.0, [0] * len(tokens) + [-1], [])
+    start = time.process_time()
+    whole = put_back(source, hypothesis, codec)
+    assert time.process_time() - start < 1
+    assert len(whole.words) == 1000
+
+
 def test_attention_decides_where_words_are_in_another_order(translator: Translator) -> None:
     """Between the same words as in the source, and never inside a prefix; tokens are the model's."""
     codec = translator.words.target
@@ -160,6 +184,7 @@ def test_words_of_raw_text_lose_no_punctuation(tmp_path: Path) -> None:
         assert translator.read(line)[0].seen == seen.split()
         assert translator.translate(line) == line
     # This tokenizer keeps a no-break space; the model has never seen one.
+    assert translator.read(".\u00a0,")[0] == Source([".", ","])
     assert translator.translate("Das ist ein\u00a0Haus.") == "Das ist ein Haus."
 
 
