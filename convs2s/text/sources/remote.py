@@ -149,12 +149,16 @@ def write_members(members: Iterable[tuple[str, IO[bytes]]], folder: Path, limit:
         path = (folder / name.lstrip("/")).resolve()
         if not path.is_relative_to(folder.resolve()):
             raise ValueError(f"{name!r} leads outside")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("wb") as out:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            out = path.open("wb")
+        except (FileExistsError, IsADirectoryError, NotADirectoryError) as error:
+            raise ValueError(f"{name!r} would be a file and a folder") from error
+        with out:
             while block := content.read(BLOCK):
                 written += len(block)
                 if written > limit:
-                    raise ValueError(f"its files have more than {limit:,} bytes, as no corpus has")
+                    raise ValueError(f"its files have more than {limit:,} bytes, too many for its size")
                 out.write(block)
 
 

@@ -263,6 +263,9 @@ def zip_with_link() -> bytes:
     [
         ("a.tar", tar_of(entry("../evil", tarfile.REGTYPE)), r"'\.\./evil' leads outside"),
         ("a.tar", tar_of(entry("x/../../evil", tarfile.REGTYPE)), "leads outside"),
+        ("a.tar", tar_of(entry(".", tarfile.REGTYPE)), r"'\.' would be a file and a folder"),
+        ("a.zip", make_archive("a.zip", {"x": b"x", "x/y": b"x"}), "'x/y' would be a file and a folder"),
+        ("a.zip", make_archive("a.zip", {"x/y": b"x", "x": b"x"}), "'x' would be a file and a folder"),
         ("a.tar", tar_of(entry("a", tarfile.SYMTYPE, "../../a.tar")), "linkname '../../a.tar' not found"),
         ("a.tar", tar_of(entry("a", tarfile.SYMTYPE, "/etc/passwd")), "linkname '/etc/passwd' not found"),
         ("a.tar", tar_of(entry("a", tarfile.LNKTYPE, "../a.tar")), "linkname '../a.tar' not found"),
