@@ -174,6 +174,7 @@ def aliases(pattern: str, levels: int = 9) -> bytes:
         (aliases("[{}]"), r"params\.yaml is not valid YAML: expected at most 100,000 values, with all al"),
         (aliases("{{<<: [{}]}}", levels=6), "expected at most 100,000 values, with all aliases"),
         (b"a: &a [*a]\n", "expected at most 100,000 values, with all aliases"),
+        (b"a: *b\n", r"found undefined alias 'b'\s+in .*line 1, column 4"),
     ],
 )
 def test_a_damaged_file_is_reported(tmp_path: Path, content: bytes, message: str) -> None:
