@@ -146,10 +146,10 @@ def build_model(checkpoint: Checkpoint, params: ModelParams, sizes: tuple[int, i
 def find_language(checkpoint: Checkpoint, side: str, option: str | None, dictionary: Path) -> str:
     """Return the language of a side: that of the option, the checkpoint or the dictionary's name."""
     in_name = re.fullmatch(r"dict\.(\w+)\.txt", dictionary.name)
-    told = option, checkpoint.arguments.get(f"{side}_lang"), in_name and in_name[1]
+    values = option, checkpoint.arguments.get(f"{side}_lang"), in_name and in_name[1]
     # What the checkpoint has may be anything, such as a tensor, which is neither true nor false.
     language = next(
-        (value for value in told if value is not None and (not isinstance(value, str) or value)), None
+        (value for value in values if value is not None and (not isinstance(value, str) or value)), None
     )
     if language is None:
         raise ValueError(

@@ -96,10 +96,12 @@ def read_array(archive: zipfile.ZipFile, name: str, dtype: np.dtype[Any], most: 
         raise ValueError(f"expected {name} uncompressed and within the file")
     with archive.open(member) as stream:
         npy.read_magic(stream)
-        shape, _, found = npy.read_array_header_1_0(stream)
+        shape, _, stored = npy.read_array_header_1_0(stream)
         content = stream.read()
-    if found != dtype or shape != (len(content) // dtype.itemsize,):
-        raise ValueError(f"expected {name} as a list of {dtype} that fills its place, found {found}, {shape}")
+    if stored != dtype or shape != (len(content) // dtype.itemsize,):
+        raise ValueError(
+            f"expected {name} as a list of {dtype} that fills its place, found {stored}, {shape}"
+        )
     return np.frombuffer(content, dtype)
 
 

@@ -47,8 +47,8 @@ def run(
         translator = load_words(models, vocabulary, candidates / "candidates.npz", search)
         print(translator.precision, file=sys.stderr)
         sources = [read_source(source, str.split, translator.source) for source, _ in pairs]
-        found = translate_corpus(translator, [source.seen for source in sources], keep_attention=False)
-        n_best_lists = list(put_back_all(sources, found, translator.target))
+        translated = translate_corpus(translator, [source.seen for source in sources], keep_attention=False)
+        n_best_lists = list(put_back_all(sources, translated, translator.target))
         for alpha in params.alphas:
             lines = [" ".join(best_hypothesis(hypotheses, alpha).words) for hypotheses in n_best_lists]
             rows.append((alpha, tokenized_bleu(lines, references).value, length_ratio(lines, references)))

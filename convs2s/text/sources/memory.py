@@ -66,7 +66,7 @@ def read_memory(path: Path, languages: tuple[str, str]) -> Iterator[tuple[str, s
             require_readable(path, units.error_log, notes)
             raise ValueError(f"{path} is not well-formed XML: {error}. Expected .tmx or .xliff.") from error
         except BROKEN as error:
-            raise damaged(path, f"{inflect(pairs, 'pair')}", error) from error
+            raise damaged(path, inflect(pairs, "pair"), error) from error
     require_readable(path, units.error_log, notes)
     bases = Counter(map(base_language, varieties))
     for code, count in varieties.items():
