@@ -11,7 +11,7 @@ from pipelines import shell
 from pipelines.check import check_git
 
 SCORES = r"(mean|ensemble)\.(bleu|chrf)$"
-OTHERS = (  # other scores, and facts that would fill the table
+DROPPED = (  # less important scores, and facts that would fill the table
     r"(?!Experiment|rev|\w+\.\w+$|validation_perplexity)|download\.|(std|mean|ensemble|removed)\.|"
     r"\w+\.(pairs|\w+_words)$"
 )
@@ -20,7 +20,7 @@ OTHERS = (  # other scores, and facts that would fill the table
 def read_table(root: Path, commits: str) -> str:
     """Return DVC's table of the last commits and their experiments, as CSV with a header."""
     check_git(root)
-    options = ("--csv", "--num", commits, "--only-changed", "--keep", SCORES, "--drop", OTHERS)
+    options = ("--csv", "--num", commits, "--only-changed", "--keep", SCORES, "--drop", DROPPED)
     return shell.run(sys.executable, "-m", "dvc", "exp", "show", *options, cwd=root)
 
 
