@@ -203,7 +203,7 @@ def put_back(
         restore_case: the target tokenizer's; what is put back must not change where a sentence starts.
         prefix: what the hypothesis had to begin with: it is restored, and nothing else is put into it.
     """
-    begun = Source([]) if prefix is None or not hypothesis.tokens else prefix
+    begun = prefix if prefix and (hypothesis.tokens or source.left_out) else Source([])
     if not source.left_out and not begun.left_out:
         return hypothesis
     written = restore_case(hypothesis.words)

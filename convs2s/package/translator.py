@@ -177,6 +177,7 @@ class Translator:
     def _finish(self, source: Source, hypothesis: Hypothesis, prefix: Source) -> Translation:
         hypothesis = put_back(source, hypothesis, self.words.target, self.target.restore_case, prefix)
         words, replacements = list(hypothesis.words), list[Replacement]()
+        is_written = bool(hypothesis.tokens or prefix.words)  # else it is a copy of the source
         unknowns = [unknown for unknown in hypothesis.unknowns if unknown.word >= len(prefix.words)]
         for unknown in hypothesis.unknowns:
             if unknown.word < len(prefix.words):
@@ -184,7 +185,7 @@ class Translator:
         if self.dictionary is not None:
             words, replacements = replace_unknowns(source.words, words, unknowns, self.dictionary)
         return Translation(
-            text=one_line(self.target.detokenize(words) if hypothesis.tokens else " ".join(words)),
+            text=one_line(self.target.detokenize(words) if is_written else " ".join(words)),
             score=hypothesis.score,
             log_likelihood=hypothesis.log_likelihood,
             tokens=hypothesis.tokens,

@@ -194,6 +194,9 @@ def test_prefixes_keep_theirs_and_do_not_repeat_them(translator: Translator) -> 
     [[best, *_]] = translator.translate_n_best(line, prefixes="Ein ☃ Łódź ein")
     assert best.text == "Ein ☃ Łódź ein Haus 🙂 und"
     assert translator.align(best)[-2:] == [(2, 5), (3, 6)]
+    [[best, *_], [nothing, *_]] = translator.translate_n_best(["🙂 ☃", ""], prefixes=["Das ist,", "Das"])
+    assert (best.text, translator.align(best)) == ("Das ist, 🙂 ☃", [(0, 3), (1, 4)])
+    assert nothing.text == ""
 
 
 def test_given_translations_are_scored_without_them(translator: Translator) -> None:
