@@ -10,6 +10,7 @@ lose only their unknown characters.
 import functools
 import re
 import unicodedata
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,8 @@ from convs2s.text.vocabulary.codec import Codec
 ENDS = frozenset(".!?…。！？")
 PAUSES = frozenset(",;:，、")
 PUNCTUATION = ENDS | PAUSES
+NEARBY = 30
+"""Characters within which a word is looked for, as the tokenizer may have rewritten those before it."""
 ENCLOSING = frozenset({"()", "[]", '""', "''", "“”", "„“", "«»", "‘’", "‚‘"})
 
 
@@ -101,14 +104,31 @@ def read_source(line: str, tokenize: Callable[[str], list[str]], codec: Codec) -
     if not has_letters(kept):
         return Source([], [LeftOut(line.strip())], unknown)
     seen, left_out = tokenize(kept), list[LeftOut]()
-    before = len(seen)
-    for place, run in reversed(runs):
-        words_before = tokenize(kept[:place])
-        # "ist." is two words at the end of a text, but one in "ist.Das": what follows stays behind it.
-        before = min(len(words_before), before)
-        is_inside = before > 0 and len(words_before[before - 1]) < len(seen[before - 1])
+    starts, ends = locate_words(kept, seen)
+    for place, run in runs:
+        before = bisect_left(starts, place)
+        is_inside = before > 0 and ends[before - 1] > place
         left_out.append(replace(run, before=before, is_inside=is_inside))
-    return Source(seen, left_out[::-1], unknown)
+    return Source(seen, left_out, unknown)
+
+
+def locate_words(text: str, words: Sequence[str]) -> tuple[list[int], list[int]]:
+    """Return where each word starts and ends in a text, which the tokenizer may have rewritten.
+
+    A word that is not found, such as an escaped quotation mark, counts as one character; the next word that
+    is found puts this right.
+    """
+    starts, ends, position = list[int](), list[int](), 0
+    lowered = text.lower() if len(text.lower()) == len(text) else text
+    for word in words:
+        while text[position : position + 1].isspace():
+            position += 1
+        nearby = NEARBY if has_letters(word) else 0
+        at = lowered.find(word.lower(), position, position + len(word) + nearby)
+        starts.append(min(position if at < 0 else at, len(text)))
+        ends.append(min(starts[-1] + (1 if at < 0 else len(word)), len(text)))
+        position = ends[-1]
+    return starts, ends
 
 
 def find_unknown(line: str, is_known: Callable[[str], bool]) -> Iterator[tuple[int, int]]:

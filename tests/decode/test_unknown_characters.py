@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from convs2s.decode.translations import Hypothesis, PutBack, read_hypotheses, write_hypotheses
-from convs2s.decode.unknown_characters import Source, put_back, put_back_all, read_source
+from convs2s.decode.unknown_characters import Source, locate_words, put_back, put_back_all, read_source
 from convs2s.package.translator import Translator
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.words.tokenization import Tokenizer
@@ -114,6 +114,32 @@ def test_putting_back_takes_time_in_proportion_to_the_line(translator: Translato
     whole = put_back(source, hypothesis, codec)
     assert time.process_time() - start < 1
     assert len(whole.words) == 1000
+
+
+@pytest.mark.parametrize("part", ["ein Łódź. ", "Das 🙂 "])
+def test_reading_takes_time_in_proportion_to_the_line(translator: Translator, part: str) -> None:
+    """Where the text before each run was tokenized anew, 10,000 characters took minutes."""
+
+    def seconds(repeats: int) -> float:
+        start = time.process_time()
+        translator.read(part * repeats)
+        return time.process_time() - start
+
+    short = min(seconds(300), seconds(300))
+    assert seconds(1200) < 8 * short + 0.1
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "starts"),
+    [
+        ("Das ist.", ["das", "ist", "."], [0, 4, 7]),
+        ('"Das" ist-ein', ["&quot;", "Das", "&quot;", "ist", "@-@", "ein"], [0, 1, 4, 6, 9, 10]),
+        ("Das\u200b… ist", ["Das", "...", "ist"], [0, 3, 6]),
+    ],
+)
+def test_words_are_located_in_their_text(text: str, words: list[str], starts: list[int]) -> None:
+    """Also behind what the tokenizer has rewritten or dropped."""
+    assert locate_words(text, words)[0] == starts
 
 
 def test_attention_decides_where_words_are_in_another_order(translator: Translator) -> None:
