@@ -127,11 +127,17 @@ def load(path: Path) -> Any:
 
 
 def check_members(path: Path) -> None:
-    """Raise ValueError if a PyTorch file, which is a zip archive since 2020, grows when it is read."""
+    """Raise ValueError if a PyTorch file, a zip archive since 2020, grows when it is read, or is damaged.
+
+    PyTorch does not compare the archive's checksums: a flipped bit would be a wrong weight.
+    """
     with contextlib.suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as archive:
         grown = sum(member.file_size for member in archive.infolist())
         if grown > path.stat().st_size:
             raise ValueError(f"an archive that grows to {grown:,} bytes; torch.save compresses nothing")
+        damaged = archive.testzip()
+        if damaged is not None:
+            raise ValueError(f"damaged data, as the checksum of {damaged} shows")
 
 
 def asks_for_more(error: Exception, size: int) -> bool:

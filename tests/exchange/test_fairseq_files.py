@@ -79,6 +79,13 @@ def compress(path: Path) -> None:
             archive.writestr(name, content)
 
 
+def flip_bit(path: Path) -> None:
+    """Change a weight as damage does, but not the checksum that the archive has of it."""
+    content = bytearray(write_model(path, torch.ones(1000)).read_bytes())
+    content[content.index(torch.ones(100).numpy().tobytes())] ^= 1
+    path.write_bytes(content)
+
+
 UNSAFE = "only tensors, plain values and argparse.Namespace; found: "
 
 
@@ -88,6 +95,7 @@ UNSAFE = "only tensors, plain values and argparse.Namespace; found: "
         (lambda path: write(path, Command(f"touch {path}.run")), UNSAFE + "GLOBAL posix.system"),
         (lambda path: path.write_text("<html>not found</html>"), UNSAFE + "Unsupported operand 60"),
         (cut, UNSAFE + "RuntimeError: PytorchStreamReader failed"),
+        (flip_bit, UNSAFE + "ValueError: damaged data, as the checksum of .* shows"),
         (lambda path: write(path, {"model": WEIGHTS}), "expected a checkpoint saved by fairseq"),
         (lambda path: write(path, [1]), "expected a checkpoint saved by fairseq"),
         (lambda path: write(path, {"cfg": [1], "model": WEIGHTS}), "expected a checkpoint saved by fairseq"),
