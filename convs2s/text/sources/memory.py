@@ -54,7 +54,11 @@ def read_memory(path: Path, languages: tuple[str, str]) -> Iterator[tuple[str, s
             for _, unit in units:
                 sides = list(list_sides(unit))
                 languages_found |= {base_language(code) for code, _ in sides}
-                pair = translated_pair(unit, sides, languages, notes)
+                try:
+                    pair = translated_pair(unit, sides, languages, notes)
+                except UnicodeDecodeError:  # lxml takes &#xD800;, half a character, but does not return it
+                    pair = None
+                    notes.add("left out segments with references to no character", unit.sourceline)
                 if pair:
                     pairs += 1
                     for code, _ in pair:
@@ -156,7 +160,9 @@ def plain_text(node: Any, notes: Notes, line: int) -> str:
             # Without its line break or image, "one<ph/>two" would be one word.
             parts.append(" " + piece if is_gap and last.isalnum() and piece[0].isalnum() else piece)
             last, is_gap = piece[-1], False
-    lines = (part.strip() for part in re.split(r"[\r\n]", "".join(parts)))
+    # With `recover`, lxml lets references to control characters pass, which XML forbids.
+    text = re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f]", "", "".join(parts))
+    lines = (part.strip() for part in re.split(r"[\r\n]", text))
     return " ".join(filter(None, lines))
 
 
@@ -167,7 +173,9 @@ def list_pieces(node: Any, notes: Notes, line: int) -> Iterator[str | None]:
         if isinstance(child.tag, str):  # neither a comment nor a processing instruction
             name = etree.QName(child).localname
             equivalent = child.get("equiv-text") or child.get("equiv") or ""
-            if name not in CODES:
+            if name not in CODES and len(child) == 0 and not child.text:
+                yield None  # such as <br/>
+            elif name not in CODES:
                 yield from list_pieces(child, notes, line)
             elif equivalent and not equivalent.lstrip().startswith("<"):
                 yield equivalent  # which the standard calls the text to put in place of the code

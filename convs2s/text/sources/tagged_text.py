@@ -17,6 +17,7 @@ LONGEST_QUOTE = 100  # characters of a faulty tag in a message
 
 # A tag that begins or ends a document or a segment, up to its end or to the next "<".
 MARK = re.compile(r"<(?P<name>/?(?:doc|seg))\b(?P<attributes>[^<>]*)(?P<end>>?)", re.IGNORECASE)
+SOURCE_SIDE, REFERENCE_SIDE = (re.compile(rf"<{tag}\b", re.IGNORECASE) for tag in ("src", "ref"))
 ATTRIBUTE = re.compile(r"""(?<![\w:.-])([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 TAG = re.compile(r"<[^<>]*>")
 # XML's five entities, and numbers. HTML has thousands, many without a semicolon; "AT&T" is not a reference.
@@ -47,6 +48,11 @@ def read_segments(path: Path) -> list[tuple[str, str]]:
     """
     notes = Notes(path)
     text = "\n".join(noted_lines(path, notes))
+    if SOURCE_SIDE.search(text) and REFERENCE_SIDE.search(text):
+        raise ValueError(
+            f"{path} has sources and references in one file, as WMT's test sets have since 2021. Expected a "
+            "file for each side: extract them, for example with sacrebleu -t wmt21 -l en-de --echo src"
+        )
     document, opened, segments = "", "", []
     line, before = 1, 0  # where the last tag ends
     for mark in MARK.finditer(text):

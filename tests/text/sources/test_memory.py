@@ -118,6 +118,10 @@ TWO = tu(("en-US", "A"), ("de-AT", "B")) + tu(("en-US", "A"), ("de-CH", "B"))
             "left out segments with an empty side: 1, first in line 3",
         ]),
         (en_de("A <ph>img <sub>alt</sub></ph>"), 1, ["left out texts within inline codes (<sub>): 1, first"]),
+        (TMX.format(tu(("en", "A"), ("de", "B")) + tu(("en", "a&#xD800;"), ("de", "B"))), 1, [
+            "left out segments with references to no character: 1, first in line 3",
+            "characters that XML forbids, removed or replaced by U+FFFD: 1, first in line 3",
+        ]),
         (en_de("a\x01b&#x2;c&#0;"), 1, [
             "characters that XML forbids, removed or replaced by U+FFFD: 3, first in line 2",
         ]),
@@ -182,6 +186,11 @@ def test_another_or_a_broken_memory_is_refused(content: str | bytes, message: st
     """With the line, and what was found or what to do: text after the fault would be left out, or wrong."""
     with pytest.raises(ValueError, match=rf"x\.tmx.*{message}"):
         read(tmp_path, content)
+
+
+def test_what_is_taken_out_joins_no_words(tmp_path: Path) -> None:
+    """An element without text may be a line break; a control character is nothing."""
+    assert read(tmp_path, en_de("one<br/>two thr&#x1;ee")) == [("one two three", "B")]
 
 
 def test_a_memory_is_a_source_of_pairs(tmp_path: Path) -> None:

@@ -68,6 +68,7 @@ TWO = '<doc docid="d"><seg id="1">a</seg><seg id="2">b</seg></doc>'
     ("text", "message"),
     [
         ("plain text\n", r"b\.sgm has no segments\. Expected <seg id=\.\.\.>"),
+        (f"<src>{TWO}</src><ref>{TWO}</ref>", "sources and references in one file.*sacrebleu -t wmt21"),
         (TWO.replace("b</seg>", "b"), r"line 1: expected .* found '</doc>' within segment 2 of document 'd'"),
         (TWO.replace("a</seg>", "a"), r"line 1: expected .* found '<seg id=\"2\">' within segment 1 of"),
         (TWO.replace('<seg id="1">', ""), r"line 1: expected .* found '</seg>'\. Is the file complete"),
