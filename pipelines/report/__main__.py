@@ -18,6 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from convs2s.base.files import write_lines
 from convs2s.base.messages import visible
 from convs2s.score.pictures import plot_curves
+from pipelines.check import check_merge
 from pipelines.report import sentences, tables
 from pipelines.report.run import Run, group, open_run
 from pipelines.report.scores import list_unknown, score_table, summarize
@@ -89,10 +90,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="replace")  # a terminal in Latin-1 cannot show every example
     out = options.out or Path("data", "comparison.html" if options.runs else "report.html")
     try:
+        check_merge(Path())
         if not options.runs:
             print(summarize(Path("data"), options.experiment))
         write(options.runs or ["."], Path(), out)
-    except (ValueError, FileNotFoundError) as error:
+    except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
     print(f"Report: {out.resolve().as_uri()}")

@@ -19,6 +19,7 @@ from convs2s.config.params import Params
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.score.identity import SetIdentity
 from convs2s.text.words.tokenization import Tokenizer
+from pipelines import shell
 from pipelines.check import check_git
 from pipelines.report.scores import find, read_json
 
@@ -101,9 +102,11 @@ def open_run(name: str, root: Path, temporary: Path) -> Run:
         return Run("workspace" if folder.resolve() == root.resolve() else name, folder)
     folder = temporary / name.replace("/", "-")
     check_git(root)
+    # In a subfolder of a larger git repository, DVC names files from the top of that.
+    prefix = shell.run("git", "rev-parse", "--show-prefix", cwd=root)
     try:
-        files = DVCFileSystem(str(root), rev=name)
-        files.info("params.yaml")  # only this looks up the revision
+        files = DVCFileSystem(str(root), rev=name, subrepos=bool(prefix))
+        files.info(f"{prefix}params.yaml")  # only this looks up the revision
     except (DvcException, SCMError, OSError) as error:
         raise ValueError(
             f"{name}: found neither a folder nor a revision ({error}). Expected a folder with params.yaml "
@@ -111,8 +114,8 @@ def open_run(name: str, root: Path, temporary: Path) -> Run:
         ) from error
     run = Run(name, folder)
     try:
-        fetch(files, [LOCK, *(f"data/{path}" for path in FILES)], folder)
-        fetch(files, [f"data/{path.format(seed)}" for path in OF_SEED for seed in run.seeds], folder)
+        fetch(files, prefix, [LOCK, *(f"data/{path}" for path in FILES)], folder)
+        fetch(files, prefix, [f"data/{path.format(seed)}" for path in OF_SEED for seed in run.seeds], folder)
     except (DvcException, DataIndexDirError, OSError) as error:
         raise ValueError(
             f"{name}: this revision has no dvc.lock, or its outputs are not in DVC's cache ({error}). After "
@@ -122,11 +125,11 @@ def open_run(name: str, root: Path, temporary: Path) -> Run:
     return run
 
 
-def fetch(files: DVCFileSystem, paths: Iterable[str], folder: Path) -> None:
-    """Copy files and folders of a revision."""
+def fetch(files: DVCFileSystem, prefix: str, paths: Iterable[str], folder: Path) -> None:
+    """Copy files and folders of a revision; the prefix leads to the project's folder."""
     for path in paths:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        files.get(path, str(folder / path), recursive=files.isdir(path))
+        files.get(prefix + path, str(folder / path), recursive=files.isdir(prefix + path))
 
 
 def group(runs: Sequence[Run], key: Callable[[Run], str]) -> list[list[Run]]:

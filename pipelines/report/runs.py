@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from pipelines import shell
-from pipelines.check import check_git
+from pipelines.check import check_git, check_merge
 
 SCORES = r"(mean|ensemble)\.(bleu|chrf)$"
 DROPPED = (  # less important scores, and facts that would fill the table
@@ -20,6 +20,7 @@ DROPPED = (  # less important scores, and facts that would fill the table
 def read_table(root: Path, commits: str) -> str:
     """Return DVC's table of the last commits and their experiments, as CSV with a header."""
     check_git(root)
+    check_merge(root)
     options = ("--csv", "--num", commits, "--only-changed", "--keep", SCORES, "--drop", DROPPED)
     return shell.run(sys.executable, "-m", "dvc", "exp", "show", *options, cwd=root)
 

@@ -1,11 +1,13 @@
 """Runs from folders, git revisions and DVC experiments."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from dvc.repo import Repo
 
+from pipelines.report import __main__ as report
 from pipelines.report import runs
 from pipelines.report.run import open_run
 from tests.flows import toy
@@ -60,6 +62,38 @@ def test_a_revision_and_an_experiment_are_read_from_the_cache(
     assert [hypothesis for *_, hypothesis in run.translations] == GOOD
     assert [run.json(f"costs/{seed}.json")["CPU core-hours"] for seed in "12"] == [1.0, 1.0]
     assert all((run.folder / f"data/trained/{seed}/curves/train/loss.tsv").is_file() for seed in "12")
+
+
+def test_the_project_may_be_a_subfolder_of_the_repository(finished: Path, tmp_path: Path) -> None:
+    """DVC then names the files of a revision from the top."""
+    project = tmp_path / "larger" / "project"
+    shutil.copytree(finished, project, ignore=shutil.ignore_patterns(".git", "tmp"))
+    toy.run(project.parent, "git", "init", "--quiet")
+    toy.commit(project)
+    run = open_run("HEAD", project, tmp_path / "copy")
+    assert [hypothesis for *_, hypothesis in run.translations] == GOOD
+
+
+@pytest.mark.parametrize("show", [lambda folder: runs.read_table(folder, "1"), lambda _: report.main([])])
+def test_a_merge_comes_first(
+    finished: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    show: Callable[[Path], object],
+) -> None:
+    """DVC shows nothing for a dvc.lock with conflicts, or the parser's words."""
+    project = tmp_path / "project"
+    shutil.copytree(finished, project, ignore=shutil.ignore_patterns("tmp"))
+    with (project / "dvc.lock").open("a") as lock:
+        lock.write("<<<<<<< HEAD\na: 1\n=======\na: 2\n>>>>>>> other\n")
+    monkeypatch.chdir(project)
+    try:
+        show(project)
+        message = capsys.readouterr().err
+    except ValueError as error:
+        message = str(error)
+    assert "dvc.lock: expected no conflicts, found those of a merge" in message
 
 
 def test_make_runs_shows_scores_and_changed_parameters(finished: Path) -> None:
