@@ -106,7 +106,7 @@ def test_make_repro_begins_with_repair_and_check() -> None:
     """Before DVC reads anything; `make install` makes a new clone's databases private."""
 
     def recipe(target: str, *options: str) -> list[str]:
-        command = ["make", "--dry-run", *options, target]
+        command = ["make", "--no-print-directory", "--dry-run", *options, target]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
         return done.stdout.splitlines()
 
