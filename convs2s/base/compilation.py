@@ -71,12 +71,13 @@ class LoopCache(NullCache):
 
     def folders(self) -> list[Path]:
         """Return the folders, the first one first; they need not exist."""
-        own = f"{self.source.parent.name}_{hashlib.sha256(os.fsencode(self.source.parent)).hexdigest()[:16]}"
+        source_folder = self.source.parent
+        own = f"{source_folder.name}_{hashlib.sha256(os.fsencode(source_folder)).hexdigest()[:16]}"
         chosen, cache = numba.config.CACHE_DIR, os.environ.get("XDG_CACHE_HOME") or "~/.cache"
         user = Path(os.path.expanduser(cache))  # noqa: PTH111  # that of pathlib fails for a user without a home
         return [
             *([Path(chosen, own)] if chosen else []),
-            self.source.parent / "__pycache__",
+            source_folder / "__pycache__",
             *([user / "numba" / own] if user.is_absolute() else []),
         ]
 

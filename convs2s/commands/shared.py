@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-MOST_PROCESSES, MOST_LINES, MOST_CHARACTERS = 2**12, 10**6, 10**9
+MOST_PROCESSES = 2**12
+MOST_LINES = 10**6
+MOST_CHARACTERS = 10**9
 """Of options: threads or processes, lines, and characters. The parameters have the same bounds, but importing
 them takes time that --help has not."""
 

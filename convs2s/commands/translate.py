@@ -161,15 +161,17 @@ def run(options: argparse.Namespace) -> None:
                 out.writelines(line.encode() + b"\n" for line in lines)
                 out.flush()
                 number += len(texts)
-    report_unknown(unknown_characters, *(["left out"] if options.score else []))
+    report_unknown(unknown_characters, is_scoring=bool(options.score))
 
 
-def report_unknown(count: int, *done: str) -> None:
-    """Say how many characters the model never saw, if there were any, and what was done with them."""
-    if count:
-        from convs2s.decode.translations import describe_unknown  # noqa: PLC0415  # as in load_translator
+def report_unknown(count: int, is_scoring: bool) -> None:
+    """Print how many characters the model never saw, if any, and what was done with them."""
+    if count == 0:
+        return
+    from convs2s.decode.translations import describe_unknown  # noqa: PLC0415  # as in load_translator
 
-        print(f"convs2s: {describe_unknown(count, *done)}", file=sys.stderr)
+    message = describe_unknown(count, "left out") if is_scoring else describe_unknown(count)
+    print(f"convs2s: {message}", file=sys.stderr)
 
 
 def load_translator(options: argparse.Namespace) -> "tuple[Translator, Sampling | None]":

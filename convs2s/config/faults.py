@@ -25,7 +25,7 @@ def validate(schema: type[SchemaT], content: object, claim: str) -> SchemaT:
 
 
 def list_faults(error: ValidationError, schema: type[BaseModel] | None = None) -> str:
-    """Return a line per fault; a schema, if there is one, tells what an unknown key may have meant."""
+    """Return one line per fault; a schema serves to suggest which key an unknown one may have meant."""
     return "\n".join(f"  {describe(fault, schema)}" for fault in error.errors())
 
 

@@ -57,7 +57,7 @@ def parse_params(text: str, origin: str) -> Params:
 
 
 class CountingComposer(Composer):
-    """Refuses a text that stands for too much: a few lines of aliases may mean billions of values."""
+    """Refuses YAML whose aliases expand to too many values: a few lines may expand to billions."""
 
     def __init__(self, loader: Any = None) -> None:
         super().__init__(loader)
@@ -78,7 +78,7 @@ class CountingComposer(Composer):
 
 
 def parse_yaml(text: str, origin: str) -> Any:
-    """Return the content of a YAML file; raise a ValueError if it is not YAML, or stands for too much."""
+    """Return the content of a YAML file; raise a ValueError if it is not YAML, or expands to too much."""
     yaml = YAML(typ="safe", pure=True)
     yaml.Composer = CountingComposer
     try:

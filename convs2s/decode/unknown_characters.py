@@ -70,7 +70,8 @@ class Source:
 
     def locate(self) -> tuple[list[int], list[int]]:
         """Return the indices in `words` of the words that the model sees, and of where each run begins."""
-        seen, runs, added = list[int](), list[int](), 0
+        seen, runs = list[int](), list[int]()
+        added = 0  # words that were left out so far
         for item in self.left_out:
             seen += [word + added for word in range(len(seen), item.before)]
             runs.append(item.before + added)
@@ -118,7 +119,8 @@ def locate_words(text: str, words: Sequence[str]) -> tuple[list[int], list[int]]
     A word that is not found, such as an escaped quotation mark, counts as one character; the next word that
     is found puts this right.
     """
-    starts, ends, position = list[int](), list[int](), 0
+    starts, ends = list[int](), list[int]()
+    position = 0  # where the last word ends
     lowered = text.lower() if len(text.lower()) == len(text) else text
     for word in words:
         while text[position : position + 1].isspace():
@@ -169,7 +171,9 @@ def split_line(line: str, spans: Iterable[tuple[int, int]]) -> tuple[str, list[t
 
     Punctuation that makes no sense without what is left out goes with it.
     """
-    kept, position, runs = "", 0, list[tuple[int, LeftOut]]()
+    runs = list[tuple[int, LeftOut]]()
+    kept = ""
+    position = 0  # in the line, of what is neither kept nor left out yet
     for start, end in spans:
         kept += line[position:start]
         text, position = line[start:end], end
@@ -330,7 +334,8 @@ def find_counterparts(
     """Return the first written words, side by side, that come from each seen word, where that is clear."""
     counterparts: dict[int, range] = {}
     written_places = list_punctuation(written)
-    for mark, places in list_punctuation(seen).items():  # attention to punctuation means little, order more
+    # Attention to punctuation means little; marks that both sides have equally often correspond in order.
+    for mark, places in list_punctuation(seen).items():
         same = written_places.get(mark, [])
         if len(same) == len(places):
             counterparts |= {word: range(i, i + 1) for word, i in zip(places, same, strict=True)}

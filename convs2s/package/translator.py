@@ -159,8 +159,8 @@ class Translator:
         """Return the links of a translation: sorted pairs of a source and a target word, both from 0.
 
         Each token links its word to the source word that it attended to most, on average over layers; what
-        was put back is linked to the words it comes from. Words are those of the tokenizer:
-        `self.read(text)[0].words` and `translation.words`.
+        was put back is linked to the words it comes from. The words are those of `self.read(text)[0].words`,
+        where what the model did not see is words of its own, and of `translation.words`.
         """
         owners = self.words.target.word_of_entry(translation.tokens[:-1])
         if translation.places:

@@ -20,7 +20,7 @@ XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 IGNORABLE = "{*}ignorable"
 UNITS = "{*}tu", "{*}trans-unit", "{*}segment", IGNORABLE
 PLACEHOLDERS = {"ph", "x", "ut", "cp"}
-"""Inline elements that stand for something between words, such as a line break, a variable or an image."""
+"""Inline elements that replace something between words, such as a line break, a variable or an image."""
 CODES = PLACEHOLDERS | {"bpt", "ept", "it", "bx", "ex", "sc", "ec", "sm", "em"}
 """Inline elements whose content is formatting of the original document; that of others, as <g>, is text."""
 UNTRANSLATED = {"new", "needs-translation", "needs-l10n", "initial"}
@@ -151,7 +151,7 @@ def base_language(code: str) -> str:
 
 
 def plain_text(node: Any, notes: Notes, line: int) -> str:
-    """Return the text of an element on one line, with what its inline codes stand for, or without them."""
+    """Return the text of an element on one line; inline codes become their equivalent text, if any."""
     parts, last, is_gap = [], "", False
     for piece in list_pieces(node, notes, line):
         if piece is None:
