@@ -2,11 +2,10 @@
 
 import argparse
 import sys
-import warnings
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from convs2s.base.messages import replace_closed_streams, report_errors, visible
+from convs2s.base.messages import replace_closed_streams, report_errors
 from convs2s.commands import folders, import_fairseq, serve, translate
 
 # Each adds the parser of a command, whose run(options) does the slow imports.
@@ -26,8 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     search = "Lower --batch-sentences or --beam-size."
     advice = search if "batch_sentences" in options else "Use a machine with more memory."
     try:
-        with warnings.catch_warnings(), report_errors("convs2s", advice, ""):
-            warnings.showwarning = lambda message, *_, **__: warn(str(message))
+        with report_errors("convs2s", advice, ""):
             options.run(options)
     except SystemExit as end:
         return int(end.code or 0)
@@ -44,11 +42,6 @@ def parser() -> argparse.ArgumentParser:
     for add_parser in COMMANDS:
         add_parser(commands)
     return command
-
-
-def warn(message: str) -> None:
-    """Show a warning on one line, without the place in the code."""
-    print("convs2s: warning:", visible(" ".join(message.split())), file=sys.stderr)
 
 
 if __name__ == "__main__":

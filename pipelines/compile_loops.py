@@ -13,17 +13,20 @@ from tempfile import TemporaryDirectory
 from typing import get_args
 
 import torch
+from torch import nn
 
 from convs2s.base.files import write_lines
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.load_words import choose_model
-from convs2s.engine.train.layers import FAST_LAYERS, fast_softmax_loss
+from convs2s.engine.train.layers import FastDropout, FastGluConvolution, fast_softmax_loss
 from convs2s.ids.vocabulary import EOS, PAD
+from convs2s.model.glu_block import GluConvolution
 from convs2s.model.initialization import fold_weight_norm
 from convs2s.model.precision import Precision
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.text.alignment.fast_align import align
 from convs2s.text.alignment.word_ids import number_words
+from convs2s.train.choose_layers import replace_modules
 from convs2s.train.loss import SummedLoss
 from pipelines.preset import preset_params
 
@@ -32,12 +35,15 @@ BATCH = torch.tensor([[3, 4, EOS], [4, EOS, PAD]])
 
 
 def build_model() -> Seq2Seq:
-    return Seq2Seq(PARAMS.model, 5, 5, PAD, dropout=0.1, layers=FAST_LAYERS)
+    return Seq2Seq(PARAMS.model, 5, 5, PAD, dropout=0.1)
 
 
 def train() -> None:
     """Compute a gradient."""
-    losses = SummedLoss(build_model(), 0.1, fast_softmax_loss)
+    model = build_model()
+    replace_modules(model, GluConvolution, FastGluConvolution)
+    replace_modules(model, nn.Dropout, FastDropout)
+    losses = SummedLoss(model, 0.1, fast_softmax_loss)
     for is_half in (False, True):
         with torch.autocast("cpu", torch.bfloat16, enabled=is_half):
             loss, _ = losses(BATCH, BATCH, BATCH.flatten().nonzero()[:, 0], None)

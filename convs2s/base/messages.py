@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -46,7 +47,8 @@ def is_terminal(stream: IO[str] | None) -> bool:
 def report_errors(program: str, memory_advice: str, interrupted: str) -> Iterator[None]:
     """Exit on an error that a user can act on, with one message, its notes, and no traceback.
 
-    The exit status is 2, 130 after Ctrl-C, or 141 if standard output is closed.
+    The exit status is 2, 130 after Ctrl-C, or 141 if standard output is closed. Warnings get a line each,
+    without the place in the code.
 
     Args:
         program: begins the message.
@@ -56,7 +58,9 @@ def report_errors(program: str, memory_advice: str, interrupted: str) -> Iterato
     replace_closed_streams()
     debugging = os.environ.get(DEBUG, "0") not in ("", "0")
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_, **__: warn(program, str(message))
+            yield
     except BrokenPipeError:  # `| head`
         sys.exit(reader_is_gone())
     except KeyboardInterrupt:
@@ -76,6 +80,11 @@ def report_errors(program: str, memory_advice: str, interrupted: str) -> Iterato
         lines = [f"{program}: error: {text}", *getattr(error, "__notes__", ())]
         print(*map(visible, lines), sep="\n", file=sys.stderr)
         sys.exit(2)
+
+
+def warn(program: str, message: str) -> None:
+    """Show a warning on one line."""
+    print(f"{program}: warning:", visible(" ".join(message.split())), file=sys.stderr)
 
 
 def is_out_of_memory(error: BaseException) -> bool:

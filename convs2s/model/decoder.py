@@ -1,13 +1,32 @@
 """The decoder: target embeddings and the encoder's memory -> features of the next token (§3.2, §3.3)."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from jaxtyping import Float
+import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from convs2s.model.glu_block import PLAIN_LAYERS, Layers, Residual
+from convs2s.model.glu_block import GluConvolution, Residual
 from convs2s.model.initialization import linear
 from convs2s.model.multistep_attention import Memory, MultistepAttention
+
+
+@dataclass(frozen=True)
+class DecoderState:
+    """What the decoder remembers of the tokens so far, a row per hypothesis (§5.3).
+
+    Attributes:
+        steps: number of these tokens, the same for all rows.
+        windows: for each block, its inputs at the last K - 1 of them, oldest first; zeros before the first.
+    """
+
+    steps: int
+    windows: tuple[Float[Tensor, "R _ _"], ...]
+
+    def select(self, rows: Int[Tensor, "N"]) -> "DecoderState":
+        """Return the state of these rows, in this order; rows may repeat."""
+        return DecoderState(self.steps, tuple(window[rows] for window in self.windows))
 
 
 class DecoderBlock(nn.Module):
@@ -20,30 +39,39 @@ class DecoderBlock(nn.Module):
         kernel_width: int,
         dropout: float,
         attention: MultistepAttention | None,
-        layers: Layers = PLAIN_LAYERS,
     ) -> None:
         super().__init__()
         self.inputs = inputs
-        self.convolution = layers.convolution(inputs, outputs, kernel_width, dropout)
+        self.convolution = GluConvolution(inputs, outputs, kernel_width, dropout)
         self.attention = attention
         self.residual = Residual(inputs, outputs)
 
     def forward(
-        self, x: Float[Tensor, "B T C"], g: Float[Tensor, "B T E"], memory: Memory
-    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T S"] | None]:
-        """Transform all positions at once; also return the attention weights."""
-        # The paper pads k - 1 zeros on both sides and cuts the tail (T3): left padding alone is equivalent.
-        h = self.convolution(x, self.convolution.kernel_width - 1, 0)
-        return self.attend(x, h, g, memory)
+        self,
+        x: Float[Tensor, "R T C"],
+        g: Float[Tensor, "R T E"],
+        memory: Memory,
+        window: Float[Tensor, "R _ C"] | None = None,
+    ) -> tuple[Float[Tensor, "R T D"], Float[Tensor, "R T S"] | None, Float[Tensor, "R _ C"] | None]:
+        """Transform positions: all of a sentence at once, or the next ones.
 
-    def attend(
-        self, x: Float[Tensor, "B T C"], h: Float[Tensor, "B T D"], g: Float[Tensor, "B T E"], memory: Memory
-    ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B T S"] | None]:
-        """Attend, if this block does, and add its input x to its output h; also return the weights."""
+        Args:
+            window: the block's inputs at the K - 1 positions before these; None at the start of sentences.
+
+        Returns:
+            The output; the attention weights, if the block attends; and the window of the positions that
+            follow, unless `window` is None.
+        """
+        if window is None:
+            # The paper pads k - 1 zeros on both sides and cuts the tail (T3): left padding is equivalent.
+            h = self.convolution(x, self.convolution.kernel_width - 1, 0)
+        else:
+            seen = torch.cat([window, x], dim=1)
+            h, window = self.convolution(seen, 0, 0), seen[:, x.shape[1] :]
         weights = None
         if self.attention is not None:
             h, weights = self.attention(h, g, memory)
-        return self.residual(x, h), weights
+        return self.residual(x, h), weights, window
 
 
 class Decoder(nn.Module):
@@ -68,14 +96,13 @@ class Decoder(nn.Module):
         attention: Sequence[bool],
         dropout: float,
         extra_scaling: bool,
-        layers: Layers = PLAIN_LAYERS,
     ) -> None:
         super().__init__()
         self.input_map = linear(embedding_size, widths[0], keep=1.0 - dropout)
         inputs = [widths[0], *widths[:-1]]
         self.blocks = nn.ModuleList(
             DecoderBlock(
-                c, d, k, dropout, MultistepAttention(d, embedding_size, extra_scaling) if a else None, layers
+                c, d, k, dropout, MultistepAttention(d, embedding_size, extra_scaling) if a else None
             )
             for c, d, k, a in zip(inputs, widths, kernel_widths, attention, strict=True)
         )
@@ -85,14 +112,33 @@ class Decoder(nn.Module):
         """Return the blocks, bottom first."""
         return [block for block in self.blocks if isinstance(block, DecoderBlock)]
 
+    def start(self, rows: int) -> DecoderState:
+        """Return the state before the first token of `rows` hypotheses."""
+        weight = self.output_map.bias  # of the dtype and on the device of all
+        return DecoderState(
+            0,
+            tuple(
+                weight.new_zeros(rows, block.convolution.kernel_width - 1, block.inputs)
+                for block in self.layers()
+            ),
+        )
+
     def forward(
-        self, g: Float[Tensor, "B T E"], memory: Memory
-    ) -> tuple[Float[Tensor, "B T F"], list[Float[Tensor, "B T S"]]]:
-        """Return features of all positions, and the weights of each attention, bottom first."""
+        self, g: Float[Tensor, "R T E"], memory: Memory, state: DecoderState | None = None
+    ) -> tuple[Float[Tensor, "R T F"], list[Float[Tensor, "R T S"]], DecoderState | None]:
+        """Return features of each position, the weights of each attention, bottom first, and the next state.
+
+        Args:
+            g: embeddings of all target tokens, or of those that follow the ones that `state` remembers.
+            memory: of B sentences, R = B * H, H rows for each, grouped by sentence.
+            state: None for all tokens; then the next one is None, too.
+        """
         x = self.input_map(g)
-        attention = []
-        for block in self.blocks:
-            x, weights = block(x, g, memory)
+        attention, windows = [], []
+        for i, block in enumerate(self.blocks):
+            x, weights, window = block(x, g, memory, state and state.windows[i])
+            windows.append(window)
             if weights is not None:
                 attention.append(weights)
-        return self.output_map(x), attention
+        following = state and DecoderState(state.steps + g.shape[1], tuple(windows))
+        return self.output_map(x), attention, following

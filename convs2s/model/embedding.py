@@ -4,7 +4,6 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from convs2s.model.glu_block import PLAIN_LAYERS, Layers
 from convs2s.model.initialization import lookup_table
 
 
@@ -25,26 +24,27 @@ class Embedding(nn.Module):
         max_positions: int | None,
         padding_id: int,
         dropout: float,
-        layers: Layers = PLAIN_LAYERS,
     ) -> None:
         super().__init__()
         self.words = lookup_table(vocabulary_size, channels, padding_id)
         self.positions = lookup_table(max_positions, channels, 0) if max_positions else None
         # The longest sequence that the position table allows, EOS included; None for any.
         self.max_tokens = max_positions - 1 if max_positions else None
-        self.dropout = layers.dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(
-        self, tokens: Int[Tensor, "B N"], padding: Bool[Tensor, "B N"] | None = None
+        self, tokens: Int[Tensor, "B N"], padding: Bool[Tensor, "B N"] | None = None, before: int = 0
     ) -> Float[Tensor, "B N E"]:
-        """Embed sentences.
+        """Embed sentences, or what comes next in them.
 
         Args:
             padding: True at positions without a token; they follow the tokens.
+            before: number of tokens that each sentence has before these.
         """
         embedded: Tensor = self.words(tokens)
         if self.positions is not None:
-            rows = torch.arange(1, tokens.shape[1] + 1, device=tokens.device)
+            first = before + 1  # row 0 is for padding
+            rows = torch.arange(first, first + tokens.shape[1], device=tokens.device)
             if padding is None:
                 embedded = embedded + self.positions(rows)
             else:

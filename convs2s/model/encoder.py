@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from convs2s.model.glu_block import PLAIN_LAYERS, SQRT_HALF, EncoderBlock, Layers
+from convs2s.model.glu_block import SQRT_HALF, EncoderBlock
 from convs2s.model.initialization import linear
 
 
@@ -33,14 +33,12 @@ class Encoder(nn.Module):
         gradient_scale: float,
         spare_embeddings: bool,
         extra_scaling: bool,
-        layers: Layers = PLAIN_LAYERS,
     ) -> None:
         super().__init__()
         self.input_map = linear(embedding_size, widths[0], keep=1.0 - dropout)
         inputs = [widths[0], *widths[:-1]]
         self.blocks = nn.ModuleList(
-            EncoderBlock(c, d, k, dropout, layers)
-            for c, d, k in zip(inputs, widths, kernel_widths, strict=True)
+            EncoderBlock(c, d, k, dropout) for c, d, k in zip(inputs, widths, kernel_widths, strict=True)
         )
         self.output_map = linear(widths[-1], embedding_size)
         self.gradient_scale = gradient_scale

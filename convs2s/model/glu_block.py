@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -27,24 +26,17 @@ class GluConvolution(nn.Module):
         self.dropout = dropout
         self.window_map = linear(kernel_width * inputs, 2 * outputs, keep=1.0 - dropout, before_glu=True)
 
-    def forward(self, x: Float[Tensor, "B N C"], left: int, right: int) -> Float[Tensor, "B N D"]:
-        """Apply to every position of the sequence, zero-padded by `left` and `right` positions."""
+    def forward(self, x: Float[Tensor, "B N C"], left: int, right: int) -> Float[Tensor, "B M D"]:
+        """Apply to every window of the sequence, zero-padded by `left` and `right` positions."""
         x = F.dropout(x, self.dropout, self.training)
         if self.kernel_width > 1:
-            length = x.shape[1]
-            padded = F.pad(x, (0, 0, left, right))
-            x = torch.cat([padded[:, k : k + length] for k in range(self.kernel_width)], dim=2)
+            padded = F.pad(x, (0, 0, left, right)) if left or right else x
+            count = padded.shape[1] - self.kernel_width + 1
+            if count == 1:
+                x = padded.flatten(1)[:, None]  # no copy, as search steps through a sentence
+            else:
+                x = torch.cat([padded[:, k : k + count] for k in range(self.kernel_width)], dim=2)
         return F.glu(self.window_map(x), dim=-1)
-
-
-class Layers(NamedTuple):
-    """The classes of the layers for which there are others that compute the same."""
-
-    convolution: type[GluConvolution] = GluConvolution
-    dropout: type[nn.Dropout] = nn.Dropout
-
-
-PLAIN_LAYERS = Layers()
 
 
 class Residual(nn.Module):
@@ -66,11 +58,9 @@ class Residual(nn.Module):
 class EncoderBlock(nn.Module):
     """A block that sees both sides and keeps the sequence's length (§3.2)."""
 
-    def __init__(
-        self, inputs: int, outputs: int, kernel_width: int, dropout: float, layers: Layers = PLAIN_LAYERS
-    ) -> None:
+    def __init__(self, inputs: int, outputs: int, kernel_width: int, dropout: float) -> None:
         super().__init__()
-        self.convolution = layers.convolution(inputs, outputs, kernel_width, dropout)
+        self.convolution = GluConvolution(inputs, outputs, kernel_width, dropout)
         self.residual = Residual(inputs, outputs)
 
     def forward(

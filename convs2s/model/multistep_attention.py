@@ -69,14 +69,16 @@ class MultistepAttention(nn.Module):
         self.scale = SQRT_HALF if extra_scaling else 1.0
 
     def forward(
-        self, h: Float[Tensor, "B T C"], g: Float[Tensor, "B T E"], memory: Memory
-    ) -> tuple[Float[Tensor, "B T C"], Float[Tensor, "B T S"]]:
+        self, h: Float[Tensor, "R T C"], g: Float[Tensor, "R T E"], memory: Memory
+    ) -> tuple[Float[Tensor, "R T C"], Float[Tensor, "R T S"]]:
         """Return h with the conditional input added, and the attention weights.
 
         Args:
             h: output of the layer's gated linear unit, before the residual (T5).
             g: embeddings of the previous target tokens.
+            memory: of B sentences, each for H rows, R = B * H, grouped by sentence.
         """
         d = (self.summary_map(h) + g) * self.scale
-        c, weights = attend(d, memory)
-        return (self.context_map(c) + h) * self.scale, weights
+        # A sentence is the same for all its rows: they attend as if they were one row of H * T positions.
+        c, weights = attend(d.view(len(memory.keys), -1, d.shape[-1]), memory)
+        return (self.context_map(c.view_as(d)) + h) * self.scale, weights.view(*d.shape[:2], -1)

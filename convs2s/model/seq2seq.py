@@ -7,10 +7,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from convs2s.config.model import ModelParams
-from convs2s.model.decoder import Decoder
+from convs2s.model.decoder import Decoder, DecoderState
 from convs2s.model.embedding import Embedding
 from convs2s.model.encoder import Encoder
-from convs2s.model.glu_block import PLAIN_LAYERS, Layers
 from convs2s.model.initialization import linear, output_table
 from convs2s.model.multistep_attention import Memory
 
@@ -28,7 +27,6 @@ class Seq2Seq(nn.Module):
         target_size: the same for the target.
         padding_id: the id that pads short sentences, after their tokens, on both sides.
         plain_output: make the output layer a table without weight norm, for vocabulary selection (T16).
-        layers: classes of the layers; the weights and their names are the same for all.
     """
 
     def __init__(
@@ -39,16 +37,15 @@ class Seq2Seq(nn.Module):
         padding_id: int,
         dropout: float,
         plain_output: bool = False,
-        layers: Layers = PLAIN_LAYERS,
     ) -> None:
         super().__init__()
         self.padding_id = padding_id
         size, rows = params.embedding_size, params.max_positions
         self.source_embedding = Embedding(
-            source_size, size, rows if params.source_positions else None, padding_id, dropout, layers
+            source_size, size, rows if params.source_positions else None, padding_id, dropout
         )
         self.target_embedding = Embedding(
-            target_size, size, rows if params.target_positions else None, padding_id, dropout, layers
+            target_size, size, rows if params.target_positions else None, padding_id, dropout
         )
         self.max_source_tokens = self.source_embedding.max_tokens
         self.max_target_tokens = self.target_embedding.max_tokens
@@ -60,7 +57,6 @@ class Seq2Seq(nn.Module):
             gradient_scale=1.0 / (2 * sum(params.attention)),
             spare_embeddings=params.encoder_grad_scale == "paper",
             extra_scaling=params.extra_scaling,
-            layers=layers,
         )
         self.decoder = Decoder(
             size,
@@ -70,9 +66,8 @@ class Seq2Seq(nn.Module):
             attention=params.attention,
             dropout=dropout,
             extra_scaling=params.extra_scaling,
-            layers=layers,
         )
-        self.dropout = layers.dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.output_layer = (  # W_o, b_o
             output_table(params.output_embedding_size, target_size)
             if plain_output
@@ -90,21 +85,34 @@ class Seq2Seq(nn.Module):
         return Memory(keys, values, padding, lengths)
 
     def features(
-        self, target_input: Int[Tensor, "B T"], memory: Memory
-    ) -> tuple[Float[Tensor, "B T F"], list[Float[Tensor, "B T S"]]]:
-        """Return the softmax layer's input for every target position, and each layer's attention.
+        self, target_input: Int[Tensor, "R T"], memory: Memory, state: DecoderState | None = None
+    ) -> tuple[Float[Tensor, "R T F"], list[Float[Tensor, "R T S"]], DecoderState | None]:
+        """Return the softmax layer's input for each target position, each layer's attention, the next state.
 
         Args:
-            target_input: the target shifted right: EOS, then all tokens but the last (T19).
+            target_input: the target shifted right: EOS, then all tokens but the last (T19); or those of its
+                tokens that follow the ones that `state` remembers.
+            memory: of B sentences, R = B * H, H rows for each, grouped by sentence.
+            state: None for all tokens; then the next one is None, too.
         """
         # Padding follows a target's end and the decoder is causal: no real position depends on it.
-        g = self.target_embedding(target_input)
-        x, attention = self.decoder(g, memory)
-        return self.dropout(x), attention
+        g = self.target_embedding(target_input, before=state.steps if state else 0)
+        x, attention, following = self.decoder(g, memory, state)
+        return self.dropout(x), attention, following
+
+    def output_rows(
+        self, entries: Int[Tensor, "N"] | None
+    ) -> tuple[Float[Tensor, "N F"], Float[Tensor, "N"]]:
+        """Return weight and bias of the softmax layer for these target entries; None for all (§5.4)."""
+        weight: Tensor = self.output_layer.weight
+        bias: Tensor = self.output_layer.bias
+        if entries is None:
+            return weight, bias
+        return weight.index_select(0, entries), bias.index_select(0, entries)
 
     def forward(
         self, source: Int[Tensor, "B S"], target_input: Int[Tensor, "B T"]
     ) -> tuple[Float[Tensor, "B T V"], Float[Tensor, "B T S"]]:
         """Return logits of every next token, and the attention averaged over layers."""
-        features, attention = self.features(target_input, self.encode(source))
+        features, attention, _ = self.features(target_input, self.encode(source))
         return self.output_layer(features), average_attention(attention)

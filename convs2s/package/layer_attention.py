@@ -55,7 +55,7 @@ def read_layers(translator: WordTranslator, words: Sequence[str]) -> LayerAttent
     with torch.inference_mode():  # the translation is known, so all positions are computed at once
         memory = model.encode(pad([rows[0].ids]).to(translator.device))
         targets = pad([[EOS, *best.tokens[:-1]]]).to(translator.device)
-        _, attention = model.features(targets, memory)
+        _, attention, _ = model.features(targets, memory)
     source, target = translator.source, translator.target.vocabulary
     return LayerAttention(
         np.stack([weights[0].cpu().numpy() for weights in attention]),

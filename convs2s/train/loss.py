@@ -42,12 +42,10 @@ class SummedLoss(nn.Module):
         """
         start = target.new_full((len(target), 1), EOS)  # T19
         history = torch.cat([start, target[:, :-1]], dim=1)
-        features, _ = self.model.features(history, self.model.encode(source))
-        layer, indices = self.model.output_layer, target.flatten()[real]
-        weight: Tensor = layer.weight
-        bias: Tensor = layer.bias
+        features, _, _ = self.model.features(history, self.model.encode(source))
+        weight, bias = self.model.output_rows(entries)
+        indices = target.flatten()[real]
         if entries is not None:
-            weight, bias = weight.index_select(0, entries), bias.index_select(0, entries)
             indices = torch.searchsorted(entries, indices)
         return self.softmax(features.flatten(0, 1)[real], weight, bias, indices, self.smoothing)
 

@@ -11,16 +11,15 @@ from convs2s.base.files import SIDES
 from convs2s.config.model import ModelParams
 from convs2s.config.section import path_or_none
 from convs2s.config.train import TrainParams
-from convs2s.engine.train.layers import FAST_LAYERS, fast_softmax_loss
 from convs2s.ids.batching import Batching
 from convs2s.ids.candidates import read_candidates
 from convs2s.ids.selection import VocabularySelection
 from convs2s.ids.vocabulary import PAD, read_vocabulary
-from convs2s.model.glu_block import PLAIN_LAYERS
 from convs2s.model.precision import choose_precision
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import load_start
 from convs2s.train.annealing import Annealing
+from convs2s.train.choose_layers import choose_layers
 from convs2s.train.distributed import Workers
 from convs2s.train.loss import softmax_loss
 from convs2s.train.optimizer import Adam, Nesterov
@@ -51,14 +50,11 @@ def build_training(
     """
     sizes = [len(read_vocabulary(vocabulary / f"{side}.tsv")) for side in SIDES]
     train_pairs, valid_pairs = (Pairs.open(encoded / split) for split in ("train", "valid"))
-    # The layers for a CPU are loops of our own, which torch.compile cannot read.
-    fast = workers.device.type == "cpu" and not params.compile
-    layers = FAST_LAYERS if fast else PLAIN_LAYERS
     if workers.device.type == "cuda":
         make_gpus_deterministic()
     torch.manual_seed(seed)
     plain_output = params.selection is not None or params.tied_embeddings
-    model = Seq2Seq(model_params, sizes[0], sizes[1], PAD, params.dropout, plain_output, layers)
+    model = Seq2Seq(model_params, sizes[0], sizes[1], PAD, params.dropout, plain_output)
     if params.tied_embeddings:
         model.output_layer.weight = model.target_embedding.words.weight
     model.to(workers.device)
@@ -70,7 +66,7 @@ def build_training(
     if limits := params.selection:
         table = read_candidates(candidates, sizes[1])
         selection = VocabularySelection(table, limits.common, limits.candidates, sizes[1])
-    return Training(
+    training = Training(
         model=model,
         optimizer=Adam(model.parameters())
         if params.optimizer == "adam"
@@ -84,10 +80,12 @@ def build_training(
         workers=workers,
         params=params,
         seed=seed,
-        softmax=fast_softmax_loss if fast else softmax_loss,
+        softmax=softmax_loss,
         state=State(choose_precision(params.precision, workers.device).precision),
         selection=selection,
     )
+    choose_layers(training)
+    return training
 
 
 def make_gpus_deterministic() -> None:

@@ -5,9 +5,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from convs2s.engine.train.layers import FAST_LAYERS
 from convs2s.model.description import seal
-from convs2s.model.glu_block import PLAIN_LAYERS, Layers
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import load_model, load_start, save_model
 from tests.model.small import PAD, sentence, small_model, small_params
@@ -31,12 +29,11 @@ def test_a_saved_model_computes_the_same(tmp_path: Path) -> None:
     assert_close(model(sentence(7, 40)[None], sentence(5, 50)[None])[0], wanted)
 
 
-@pytest.mark.parametrize("layers", [PLAIN_LAYERS, FAST_LAYERS])
 @pytest.mark.parametrize("plain_output", [False, True])
-def test_a_training_starts_from_the_saved_weights(tmp_path: Path, layers: Layers, plain_output: bool) -> None:
+def test_a_training_starts_from_the_saved_weights(tmp_path: Path, plain_output: bool) -> None:
     """Weight norm is restored with g = ||v||: the same function, and each parameter still gets a gradient."""
     wanted = saved(tmp_path)
-    model = Seq2Seq(small_params(), 40, 50, PAD, 0.0, plain_output, layers)
+    model = Seq2Seq(small_params(), 40, 50, PAD, 0.0, plain_output)
     load_start(tmp_path, model)
     logits = model.train()(sentence(7, 40)[None], sentence(5, 50)[None])[0]
     assert_close(logits, wanted)

@@ -1,9 +1,10 @@
 """Layers and loss of a training on a CPU, each in fewer passes over memory than PyTorch takes (§4.2).
 
-They compute what `convs2s.model` and `convs2s.train.loss` do, with the same weights under the same names, and
-are chosen when the model is built. Dropout stores no mask: backward recomputes the random bits of each
-position. Each call draws a key of 64 bits from PyTorch's generator, which training seeds before every update.
-So masks differ between updates, layers, parts and workers, but a resumed training draws the same ones.
+They compute what `convs2s.model` and `convs2s.train.loss` do, with the same weights under the same names;
+`convs2s.train.choose_layers` compares them with these when a training is built. Dropout stores no mask:
+backward recomputes the random bits of each position. Each call draws a key of 64 bits from PyTorch's
+generator, which training seeds before every update. So masks differ between updates, layers, parts and
+workers, but a resumed training draws the same ones.
 
 oneDNN compiles code for each new shape of a product. The number of rows is rounded up to a multiple of ROWS,
 so that a training has few shapes; the added rows are zeros, and change neither the result nor the gradients.
@@ -19,7 +20,7 @@ from torch import Tensor, nn
 
 from convs2s.engine.loops import run_loop
 from convs2s.engine.train import loops as train_loops
-from convs2s.model.glu_block import GluConvolution, Layers
+from convs2s.model.glu_block import GluConvolution
 
 ROWS = 32
 ENTRIES = 64  # the same for the vocabulary entries of the softmax layer
@@ -58,14 +59,21 @@ def drop(x: Float[Tensor, "*N C"], key: Key) -> Float[Tensor, "*N C"]:
     return result.view(x.shape)
 
 
+def dropout(
+    input: Float[Tensor, "..."], p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Float[Tensor, "..."]:
+    """As torch.nn.functional.dropout, but never in place: zero some elements and scale the others."""
+    if not training or not p:
+        return input
+    return _Dropout.apply(input, draw_key(p))  # type: ignore[no-any-return, no-untyped-call]
+
+
 class FastDropout(nn.Dropout):
     """nn.Dropout, faster in training."""
 
     def forward(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         """In training, zero some elements and scale the others."""
-        if not self.training or not self.p:
-            return x
-        return _Dropout.apply(x, draw_key(self.p))  # type: ignore[no-any-return, no-untyped-call]
+        return dropout(x, self.p, self.training)
 
 
 class _Dropout(torch.autograd.Function):
@@ -121,9 +129,6 @@ class _GluConvolution(torch.autograd.Function):
         gx = gh.new_empty(len(gh), ctx.shape[2])
         run_loop(train_loops.windows_backward, ctx.shape[0], gwindows.numel(), gwindows, gx, *ctx.window)
         return gx.view(ctx.shape), gy.t() @ windows, sums.sum(dim=0), None, None, None
-
-
-FAST_LAYERS = Layers(FastGluConvolution, FastDropout)
 
 
 def fast_softmax_loss(

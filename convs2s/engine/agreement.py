@@ -1,0 +1,61 @@
+"""Whether the engine is used: on a CPU, unless it is turned off, where it computes what `convs2s.model` does.
+
+The engine has formulas of the model a second time, in a faster form. Whoever edits the model would train one
+model and decode another. So each fast path is compared with the plain one when it is built, on the very
+model; where it differs by more than rounding, the plain one is used, and a warning says so.
+"""
+
+import os
+import warnings
+
+from torch import Tensor
+
+VARIABLE = "CONVS2S_ENGINE"
+"""Environment variable: `plain` turns the engine off; `auto`, or nothing, uses it."""
+TOLERANCE = 1e-4
+"""Differences by rounding are 1e-7 to 1e-5 of the largest number."""
+
+
+def is_engine_wanted() -> bool:
+    """Return whether the engine may be used."""
+    wanted = os.environ.get(VARIABLE) or "auto"
+    if wanted not in ("auto", "plain"):
+        raise ValueError(f"{VARIABLE}: expected auto or plain, found {wanted!r}.")
+    return wanted == "auto"
+
+
+def relative_difference(expected: Tensor, found: Tensor, least: float = 0.0) -> float:
+    """Return the largest difference relative to the largest expected number, or to `least` if that is larger.
+
+    NaN if there are any.
+    """
+    if expected.shape != found.shape:
+        return float("inf")
+    if not expected.numel():
+        return 0.0
+    largest = max(float(expected.abs().max()), least)
+    difference = float((found - expected).abs().max())
+    return difference / largest if difference else 0.0
+
+
+def describe_difference(name: str, difference: float) -> str | None:
+    """Return a clause for a difference that is not rounding, else None."""
+    return None if difference <= TOLERANCE else f"{name} differ by {difference:.2g} of the largest"
+
+
+def warn_of_difference(fast: str, file: str, plain: str, fault: str) -> None:
+    """Warn that a fast path is left out.
+
+    Args:
+        fast: what it is.
+        file: of the fast path.
+        plain: the file or folder of what it differs from.
+        fault: how.
+    """
+    warnings.warn(
+        f"{fast} is left out, as it does not compute what the model does: {fault}. It has its own copy, in "
+        f"{file}, of the formulas in {plain}. What runs instead is the model itself, which is "
+        f"slower. After an edit of the model, edit the copy as well, or set {VARIABLE}=plain; see "
+        "docs/change-the-model.md.",
+        stacklevel=2,
+    )

@@ -1,0 +1,122 @@
+"""A training on a CPU has the engine's layers only where they compute what the plain ones do."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from convs2s.engine.train.layers import FastDropout, FastGluConvolution, fast_softmax_loss
+from convs2s.model.glu_block import GluConvolution
+from convs2s.train import choose_layers
+from convs2s.train.loss import softmax_loss
+from convs2s.train.training import Training
+from tests.train.tiny import tiny_training
+
+FORWARD = GluConvolution.forward
+ALL = {"convolution", "dropout", "loss"}
+
+
+def fast_layers(training: Training) -> set[str]:
+    """Return which of the fast layers a training has."""
+    kinds = {type(module) for module in training.model.modules()}
+    names = {"convolution": FastGluConvolution in kinds, "dropout": FastDropout in kinds}
+    assert not {FastGluConvolution, GluConvolution} <= kinds
+    assert not {FastDropout, nn.Dropout} <= kinds
+    return {name for name, has in {**names, "loss": training.softmax is fast_softmax_loss}.items() if has}
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.2])
+@pytest.mark.parametrize("selection", [None, {"common": 2, "candidates": 3}])
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_a_training_as_it_is_has_all_fast_layers(
+    tmp_path: Path, dropout: float, selection: dict[str, int] | None, precision: str
+) -> None:
+    """Without a warning, with and without dropout and vocabulary selection; tied tables as well."""
+    with warnings.catch_warnings(action="error"):
+        training = tiny_training(
+            tmp_path, tied_embeddings=True, dropout=dropout, selection=selection, precision=precision
+        )
+    assert fast_layers(training) == ALL
+
+
+def tanh_gate(self: GluConvolution, x: Tensor, left: int, right: int) -> Tensor:
+    return FORWARD(self, x, left, right).tanh()
+
+
+def other_dropout(self: GluConvolution, x: Tensor, left: int, right: int) -> Tensor:
+    """Drop whole channels rather than elements."""
+    rows = x if not self.training else F.dropout1d(x.transpose(1, 2), self.dropout).transpose(1, 2)
+    self.eval()
+    try:
+        return FORWARD(self, rows, left, right)
+    finally:
+        self.train()
+
+
+@pytest.mark.parametrize("edit", [tanh_gate, other_dropout])
+def test_an_edit_of_the_convolution_is_trained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edit: Any
+) -> None:
+    """A warning has the size of the difference and both files; the other fast layers stay."""
+    monkeypatch.setattr(GluConvolution, "forward", edit)
+    place = (
+        r"fast convolution is left out.* differ by .*convs2s/engine/train/layers.py.*convs2s/model/glu_block"
+    )
+    with pytest.warns(UserWarning, match=place):
+        training = tiny_training(tmp_path, dropout=0.3)
+    assert fast_layers(training) == {"dropout", "loss"}
+
+
+def test_an_edit_of_the_gradient_alone_is_trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loss may be equal where gradients are not."""
+
+    def forward(self: GluConvolution, x: Tensor, left: int, right: int) -> Tensor:
+        y = FORWARD(self, x, left, right)
+        return y.detach() + 0.5 * (y - y.detach())
+
+    monkeypatch.setattr(GluConvolution, "forward", forward)
+    with pytest.warns(UserWarning, match="fast convolution is left out.*gradients differ by"):
+        assert fast_layers(tiny_training(tmp_path)) == {"dropout", "loss"}
+
+
+def test_an_edit_of_the_loss_is_trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as a temperature."""
+
+    def loss(features: Tensor, *arguments: Any) -> tuple[Tensor, Tensor]:
+        return softmax_loss(features / 2, *arguments)
+
+    monkeypatch.setattr(choose_layers, "softmax_loss", loss)
+    with pytest.warns(UserWarning, match="fast loss is left out.*losses differ by.*convs2s/train/loss.py"):
+        training = tiny_training(tmp_path)
+    assert fast_layers(training) == {"convolution", "dropout"}
+    assert training.softmax is loss
+
+
+def test_a_layer_that_fails_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the error."""
+    monkeypatch.setattr(FastGluConvolution, "forward", lambda *_: 1 / 0)
+    with pytest.warns(UserWarning, match="fast convolution is left out.*it ends in ZeroDivisionError"):
+        assert fast_layers(tiny_training(tmp_path)) == {"dropout", "loss"}
+
+
+def test_a_variable_turns_them_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a warning; a training that is compiled has none anyway."""
+    monkeypatch.setenv("CONVS2S_ENGINE", "plain")
+    with warnings.catch_warnings(action="error"):
+        assert fast_layers(tiny_training(tmp_path)) == set()
+        monkeypatch.delenv("CONVS2S_ENGINE")
+        assert fast_layers(tiny_training(tmp_path, compile=True)) == set()
+
+
+def test_the_comparison_leaves_no_trace(tmp_path: Path) -> None:
+    """Neither in random numbers nor in gradients."""
+    torch.manual_seed(5)
+    training = tiny_training(tmp_path)
+    before = torch.get_rng_state()
+    choose_layers.choose_layers(training)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert all(parameter.grad is None for parameter in training.model.parameters())
