@@ -17,7 +17,7 @@ from torch import nn
 
 from convs2s.base.files import write_lines
 from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.load_words import choose_model
+from convs2s.decode.choose_model import choose_model
 from convs2s.engine.train.layers import FastDropout, FastGluConvolution, fast_softmax_loss
 from convs2s.ids.vocabulary import EOS, PAD
 from convs2s.model.glu_block import GluConvolution

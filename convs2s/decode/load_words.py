@@ -10,15 +10,12 @@ from tqdm import tqdm
 from convs2s.base.files import SIDES
 from convs2s.config.section import MOST_PROCESSES
 from convs2s.config.translate import TranslateParams
+from convs2s.decode.choose_model import choose_model
 from convs2s.decode.ensemble import Ensemble
-from convs2s.decode.search import SearchModel
-from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.decode.translations import Hypothesis
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.ids.candidates import read_candidates
 from convs2s.ids.selection import VocabularySelection
-from convs2s.model.precision import Wanted, choose_precision
-from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import load_model
 from convs2s.text.vocabulary.codec import Codec
 
@@ -68,20 +65,6 @@ def load_words(
         table = read_candidates(candidates, size)
         selection = VocabularySelection(table, limits.common, limits.candidates, size)
     return WordTranslator(model, source, target, params, where, selection, processes)
-
-
-def choose_model(seq2seq: Seq2Seq, wanted: Wanted, device: torch.device) -> SearchModel:
-    """Return a model as it searches: on a CPU the engine's, else the plain one, a ValueError for int8."""
-    precision = choose_precision(wanted, device).precision
-    if device.type == "cpu":
-        from convs2s.engine.decode.model import EngineModel  # noqa: PLC0415  # imports numba
-
-        return EngineModel(seq2seq, precision)
-    if precision == "int8":
-        raise ValueError(
-            f"precision int8 is for CPUs, but the device is {device}. Choose auto, or --device cpu."
-        )
-    return StepwiseModel(seq2seq.to(torch.bfloat16) if precision == "bfloat16" else seq2seq)
 
 
 def find_device(name: str | None) -> torch.device:

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from convs2s.decode.load_words import choose_model
+from convs2s.decode.choose_model import choose_model
 from convs2s.decode.sampling import Sampler, Sampling
 from convs2s.decode.search import SearchModel
 from convs2s.decode.stepwise_model import StepwiseModel

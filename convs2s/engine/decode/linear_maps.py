@@ -35,14 +35,18 @@ class ScaledProduct(NamedTuple):
 
 
 class FloatMap:
-    """A linear map in float32 or bfloat16; its weight must not change afterwards."""
+    """A linear map in float32 or bfloat16; its weight must not change afterwards.
+
+    Args:
+        packs: whether to pack the weight, if this machine can; it pays for more than a few products.
+    """
 
     def __init__(
-        self, weight: Float[Tensor, "N K"], bias: Float[Tensor, "N"] | None, dtype: torch.dtype
+        self, weight: Float[Tensor, "N K"], bias: Float[Tensor, "N"] | None, dtype: torch.dtype, packs: bool
     ) -> None:
-        self.outputs, self.dtype, self.packed = len(weight), dtype, can_pack(dtype)
+        self.outputs, self.dtype, self.by_onednn = len(weight), dtype, can_pack(dtype)
         self.weight = weight.to(dtype).contiguous()
-        if self.packed:
+        if packs and self.by_onednn:
             self.weight = torch.ops.mkldnn._reorder_linear_weight(self.weight, None)
         self.bias = None if bias is None else bias.to(dtype)
         self.ones, self.zeros = np.ones(len(weight), np.float32), np.zeros(len(weight), np.float32)
@@ -57,7 +61,7 @@ class FloatMap:
 
     def _multiply(self, x: Float32[Tensor, "R K"]) -> Float[Tensor, "R N"]:
         x = x.to(self.dtype)
-        if not self.packed:
+        if not self.by_onednn:
             return F.linear(x, self.weight, self.bias)
         product: Tensor = torch.ops.mkldnn._linear_pointwise(x, self.weight, self.bias, "none", [], "")
         return product
@@ -96,23 +100,23 @@ class Int8Map:
 LinearMap = FloatMap | Int8Map
 
 
-def fix_layer(layer: nn.Linear, precision: Precision) -> LinearMap:
+def fix_layer(layer: nn.Linear, precision: Precision | None) -> LinearMap:
     """Return a layer of a model, without weight norm, as a map with fixed weights."""
     return fix_weights(layer.weight, layer.bias, precision)
 
 
 def fix_weights(
-    weight: Float[Tensor, "N K"], bias: Float[Tensor, "N"] | None, precision: Precision
+    weight: Float[Tensor, "N K"], bias: Float[Tensor, "N"] | None, precision: Precision | None
 ) -> LinearMap:
-    """Return a map with these weights, and products in this precision."""
+    """Return a map with these weights, and products in this precision; None: float32, for a few products."""
     if precision == "int8":
         return Int8Map(weight, bias)
-    return FloatMap(weight, bias, float_type(precision))
+    return FloatMap(weight, bias, float_type(precision), packs=precision is not None)
 
 
-def float_type(precision: Precision) -> torch.dtype:
+def float_type(precision: Precision | None) -> torch.dtype:
     """Return the type of the numbers that stay floating-point: bfloat16 unless all are float32."""
-    return torch.float32 if precision == "float32" else torch.bfloat16
+    return torch.bfloat16 if precision in ("bfloat16", "int8") else torch.float32
 
 
 def can_pack(dtype: torch.dtype) -> bool:

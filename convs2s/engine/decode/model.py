@@ -3,7 +3,7 @@
 What it computes. Logits and attention of the next token, as `convs2s.decode.stepwise_model`, which writes the
 paper's formulas down plainly and runs on any device. Results in float32 differ only in the order of sums; in
 bfloat16 and int8 also by the rounding of factors. One test compares every precision with the plain model, for
-every kind of layer.
+every kind of layer; and whenever a model is loaded, `convs2s.decode.choose_model` does, for that very model.
 
 Why it is not PyTorch. A step of beam search is small: some dozens of rows, a few hundred channels. Matrix
 products take half of the plain model's time; the rest goes into some twenty PyTorch operations per layer,
@@ -156,7 +156,7 @@ class EngineScores:
 class EngineAttention:
     """One layer's attention, with its maps folded into the source."""
 
-    def __init__(self, attention: MultistepAttention, precision: Precision) -> None:
+    def __init__(self, attention: MultistepAttention, precision: Precision | None) -> None:
         self.scale = attention.scale
         self.value_scale = self.scale * SQRT_HALF
         self.key_map = fix_weights(attention.summary_map.weight.t() * self.scale, None, precision)
@@ -176,7 +176,7 @@ class EngineAttention:
 class EngineBlock:
     """A block of the encoder or the decoder."""
 
-    def __init__(self, block: nn.Module, precision: Precision) -> None:
+    def __init__(self, block: nn.Module, precision: Precision | None) -> None:
         assert isinstance(block, EncoderBlock | DecoderBlock)
         self.kernel_width = block.convolution.kernel_width
         self.window_size = block.convolution.window_map.in_features
@@ -201,7 +201,7 @@ class EngineBlock:
 class EngineStack:
     """The encoder or the decoder: blocks between two linear maps."""
 
-    def __init__(self, stack: Encoder | Decoder, precision: Precision) -> None:
+    def __init__(self, stack: Encoder | Decoder, precision: Precision | None) -> None:
         self.input_map = fix_layer(stack.input_map, precision)
         self.blocks = [EngineBlock(block, precision) for block in stack.blocks]
         self.output_map = fix_layer(stack.output_map, precision)
@@ -212,10 +212,10 @@ class EngineModel:
 
     Args:
         seq2seq: in eval mode, without weight norm; its weights must not change afterwards.
-        precision: of products.
+        precision: of products; None: float32, built at once, for a few steps.
     """
 
-    def __init__(self, seq2seq: Seq2Seq, precision: Precision) -> None:
+    def __init__(self, seq2seq: Seq2Seq, precision: Precision | None) -> None:
         self.seq2seq, self.precision = seq2seq, precision
         self.encoder = EngineStack(seq2seq.encoder, precision)
         self.decoder = EngineStack(seq2seq.decoder, precision)

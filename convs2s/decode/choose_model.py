@@ -1,0 +1,175 @@
+"""The model that searches: on a CPU the engine's, where it computes what the plain one does, else that.
+
+When a model is loaded, a few random tokens go through it in one pass, as in training, and again step by step,
+as in search. Sentences of odd lengths are padded, and hypotheses change places between steps, so that
+positions, padding, attention and windows all count.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves
+
+from convs2s.base.messages import is_out_of_memory
+from convs2s.decode.search import SearchModel
+from convs2s.decode.stepwise_model import StepwiseModel
+from convs2s.decode.token_scores import all_logits
+from convs2s.engine.agreement import (
+    VARIABLE,
+    describe_difference,
+    is_engine_wanted,
+    relative_difference,
+    warn_of_difference,
+)
+from convs2s.ids.vocabulary import EOS, UNK
+from convs2s.model.precision import Precision, Wanted, choose_precision
+from convs2s.model.seq2seq import Seq2Seq, average_attention
+
+LENGTHS, BEAMS, STEPS = (2, 5), 2, 3
+"""Of the sample: source tokens of each sentence, hypotheses of each, and tokens of these, at least."""
+MOST_STEPS = 8
+ENTRIES = 64
+"""Target entries that are scored; all of them would take most of the time."""
+
+
+class Sample:
+    """Random tokens that fit a model, and what it computes for them in one pass.
+
+    Raises:
+        ValueError: if there are weights that this pass does not read.
+    """
+
+    def __init__(self, seq2seq: Seq2Seq) -> None:
+        device, draw = seq2seq.output_layer.bias.device, torch.Generator().manual_seed(1)
+        sizes = [e.words.num_embeddings for e in (seq2seq.source_embedding, seq2seq.target_embedding)]
+        lengths = [min(length, seq2seq.max_source_tokens or length) for length in LENGTHS]
+        source = torch.full((len(lengths), max(lengths)), seq2seq.padding_id)
+        for row, length in enumerate(lengths):
+            source[row, : length - 1] = torch.randint(UNK, sizes[0], (length - 1,), generator=draw)
+            source[row, length - 1] = EOS
+        widest = max(block.convolution.kernel_width for block in seq2seq.decoder.layers())
+        steps = min(max(STEPS, widest), MOST_STEPS, seq2seq.max_target_tokens or MOST_STEPS)
+        entries = torch.randint(UNK, sizes[1], (ENTRIES,), generator=draw)
+        self.entries = torch.cat([torch.tensor([EOS]), entries]).unique().to(device)
+        places = torch.randint(1, len(self.entries), (len(lengths) * BEAMS, steps), generator=draw)
+        places[:, 0] = 0  # EOS, with which a target begins (T19)
+        self.source, self.places = source.to(device), places.to(device)
+        with torch.inference_mode(), check_reads(seq2seq):
+            features, attention, _ = seq2seq.features(self.entries[self.places], seq2seq.encode(self.source))
+            self.logits = F.linear(features, *seq2seq.output_rows(self.entries)).float()
+            self.attention = average_attention(attention).float()
+
+    @torch.inference_mode()
+    def find_fault(self, model: SearchModel) -> str | None:
+        """Return how a model differs from the pass, step by step; None if only by rounding."""
+        logits, attention = self.run(model.restrict(self.entries))
+        if not self.logits.isfinite().all():
+            return None  # search will say that the weights are damaged
+        return describe_difference("logits", relative_difference(self.logits, logits)) or describe_difference(
+            "attention weights", relative_difference(self.attention, attention)
+        )
+
+    def run(self, model: SearchModel) -> tuple[Float[Tensor, "R T V"], Float[Tensor, "R T S"]]:
+        """Return logits and attention, step by step."""
+        logits, attention = torch.empty_like(self.logits), torch.empty_like(self.attention)
+        rows = torch.arange(len(self.places), device=self.places.device)
+        swapped = rows.view(-1, BEAMS).flip(1).flatten()
+        memory, state = model.encode(self.source), model.start(len(rows))
+        for step in range(self.places.shape[1]):
+            scores, weights, state = model.step(self.places[rows, step], memory, state)
+            logits[rows, step], attention[rows, step] = all_logits(scores), weights.float()
+            rows, state = rows[swapped], state.select(swapped)
+        return logits, attention
+
+
+@contextmanager
+def check_reads(seq2seq: Seq2Seq) -> Iterator[None]:
+    """Raise a ValueError if there are weights that nothing reads meanwhile."""
+    with Reads(seq2seq) as reads:
+        yield
+    if reads.unread:
+        raise ValueError(
+            f"expected decoding to read all weights, found {', '.join(sorted(reads.unread))}, which it does "
+            "not read, so that translations would not be the trained model's. Read them in Seq2Seq.encode, "
+            "features or output_rows (convs2s/model/seq2seq.py), or train without them."
+        )
+
+
+class Reads(TorchFunctionMode):
+    """Notes which weights of a model are read.
+
+    Attributes:
+        unread: names of the others.
+    """
+
+    def __init__(self, seq2seq: Seq2Seq) -> None:
+        super().__init__()
+        tensors = [*seq2seq.named_parameters(), *seq2seq.named_buffers()]
+        self.names = {id(tensor): name for name, tensor in tensors}
+        self.unread = set(self.names.values())
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        for value in tree_leaves((args, kwargs)):
+            self.unread.discard(self.names.get(id(value), ""))
+        return function(*args, **(kwargs or {}))
+
+
+def choose_model(seq2seq: Seq2Seq, wanted: Wanted, device: torch.device) -> SearchModel:
+    """Return a model as it searches: on a CPU the engine's, if it agrees, else the plain one.
+
+    Raises:
+        ValueError: for int8 without the engine, or if the plain model itself differs from what was trained:
+            a position at a time it computes something else than in one pass, or it does not read all weights.
+    """
+    precision, sample = choose_precision(wanted, device).precision, Sample(seq2seq)
+    if device.type == "cpu" and is_engine_wanted():
+        model, fault = build_engine(seq2seq, precision, sample)
+        if model is not None:
+            return model
+        place = "convs2s/engine/decode/model.py"
+        warn_of_difference("The CPU's fast decoder", place, "convs2s/model", str(fault))
+    if precision == "int8":
+        raise ValueError(
+            f"precision int8 is for CPUs, but the device is {device}. Choose auto, or --device cpu."
+            if device.type != "cpu"
+            else f"precision int8 is the fast decoder's, which is not used here ({VARIABLE}, or the warning "
+            "above). Choose auto."
+        )
+    plain = StepwiseModel(seq2seq)
+    if fault := sample.find_fault(plain):
+        raise ValueError(
+            "expected the decoder to compute the same position by position as in one pass, found that "
+            f"{fault}. A layer that looks at more than the last inputs of its window needs them in "
+            "DecoderState (convs2s/model/decoder.py); see docs/change-the-model.md."
+        )
+    return StepwiseModel(seq2seq.to(torch.bfloat16)) if precision == "bfloat16" else plain
+
+
+def build_engine(
+    seq2seq: Seq2Seq, precision: Precision, sample: Sample
+) -> tuple[SearchModel | None, str | None]:
+    """Return the engine's model, or else how it differs from the plain one by more than rounding.
+
+    Narrower products round more than some edits change, so the formulas are compared in float32.
+    """
+    try:
+        from convs2s.engine.decode.model import EngineModel  # noqa: PLC0415  # imports numba
+
+        with Reads(seq2seq) as reads:
+            exact = EngineModel(seq2seq, "float32" if precision == "float32" else None)
+            fault = sample.find_fault(exact)
+    except Exception as error:  # whatever an edit has led to
+        if is_out_of_memory(error):
+            raise
+        return None, f"it ends in {type(error).__name__}: {error}"
+    if reads.unread:
+        fault = f"it does not read {', '.join(sorted(reads.unread))}"
+    if fault is not None:
+        return None, fault
+    return exact if precision == "float32" else EngineModel(seq2seq, precision), None

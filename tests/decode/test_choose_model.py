@@ -1,0 +1,210 @@
+"""A CPU decodes with the engine only where it computes what the model does, on this very model."""
+
+import warnings
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.testing import assert_close
+
+from convs2s.decode.choose_model import Sample, choose_model
+from convs2s.decode.stepwise_model import StepwiseModel
+from convs2s.engine.decode.model import EngineModel
+from convs2s.model import multistep_attention
+from convs2s.model.decoder import DecoderBlock
+from convs2s.model.glu_block import EncoderBlock, GluConvolution, Residual
+from convs2s.model.precision import Wanted
+from convs2s.model.seq2seq import Seq2Seq
+from tests.engine.test_model import loaded
+from tests.model.small import VARIANTS
+
+CPU = torch.device("cpu")
+PRECISIONS: list[Wanted] = ["float32", "bfloat16", "int8"]
+
+
+def choose(model: Seq2Seq, wanted: Wanted = "float32") -> Any:
+    return choose_model(model, wanted, CPU)
+
+
+def gated_by_tanh(self: GluConvolution, x: Tensor, left: int, right: int) -> Tensor:
+    plain = nn.functional.glu
+
+    def glu(y: Tensor, dim: int) -> Tensor:
+        values, gates = y.chunk(2, dim=dim)
+        return values * torch.tanh(gates)
+
+    try:
+        nn.functional.glu = glu  # type: ignore[assignment]
+        return FORWARD(self, x, left, right)
+    finally:
+        nn.functional.glu = plain
+
+
+FORWARD = GluConvolution.forward
+
+
+@pytest.mark.parametrize("wanted", PRECISIONS)
+@pytest.mark.parametrize("changes", VARIANTS)
+def test_the_engine_decodes_a_model_as_it_is(changes: dict[str, Any], wanted: Wanted) -> None:
+    """Without a warning, in every precision, for every kind of layer."""
+    with warnings.catch_warnings(action="error"):
+        model = choose(loaded(**changes), wanted)
+    assert isinstance(model, EngineModel)
+    assert model.precision == wanted
+
+
+@pytest.mark.parametrize("wanted", PRECISIONS[:2])
+def test_the_plain_model_decodes_an_edited_one(monkeypatch: pytest.MonkeyPatch, wanted: Wanted) -> None:
+    """Also in bfloat16, whose rounding is larger than what some edits change: the gate is of 1e-3 here."""
+    monkeypatch.setattr(GluConvolution, "forward", gated_by_tanh)
+    with pytest.warns(UserWarning, match=r"logits differ by [\d.e-]+ of the largest.*engine/decode/model.py"):
+        assert isinstance(choose(loaded(), wanted), StepwiseModel)
+
+
+def test_an_edit_of_one_layer_or_one_side_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the encoder's blocks, of the decoder's, of the residual connection that both share."""
+    for kind in (EncoderBlock, DecoderBlock, Residual):
+        plain = kind.forward
+
+        def forward(self: Any, *arguments: Any, plain: Any = plain) -> Any:
+            result = plain(self, *arguments)
+            if isinstance(result, Tensor):
+                return 1.01 * result
+            return 1.01 * result[0], *result[1:]
+
+        with monkeypatch.context() as patch:
+            patch.setattr(kind, "forward", forward)
+            with pytest.warns(UserWarning, match="differ by"):
+                assert isinstance(choose(loaded()), StepwiseModel)
+
+
+def test_where_the_engine_fails_the_plain_model_decodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the error, such as that of an attribute which an edit has removed."""
+    model = loaded()
+    monkeypatch.setattr(EngineModel, "encode", lambda *_: model.positions)
+    with pytest.warns(UserWarning, match="it ends in AttributeError: 'Seq2Seq' object has no attribute"):
+        assert isinstance(choose(model), StepwiseModel)
+
+
+def test_the_engine_does_not_decode_a_model_with_weights_that_it_does_not_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Even if they make no difference yet, such as a learned scale that is still 1."""
+    model = loaded()
+    block: Any = model.decoder.blocks[1]
+    block.gain = nn.Parameter(torch.ones(()))
+    plain = Residual.forward
+    gain = {block.residual: block.gain}
+    monkeypatch.setattr(
+        Residual, "forward", lambda self, *arguments: plain(self, *arguments) * gain.get(self, 1.0)
+    )
+    with pytest.warns(UserWarning, match=r"it does not read decoder\.blocks\.1\.gain"):
+        assert isinstance(choose(model), StepwiseModel)
+
+
+def test_weights_that_decoding_does_not_read_are_an_error() -> None:
+    """They were trained, so translations without them are another model's."""
+    model = loaded()
+    model.encoder.register_buffer("statistics", torch.ones(3))
+    with pytest.raises(
+        ValueError, match=r"to read all weights, found encoder\.statistics, which it does not"
+    ):
+        choose(model)
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_a_decoder_that_differs_step_by_step_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, device: str
+) -> None:
+    """Training saw all positions at once; no search could find what it learned."""
+    plain = DecoderBlock.forward
+
+    def forward(self: DecoderBlock, x: Tensor, g: Tensor, memory: Any, window: Any = None) -> Any:
+        output, weights, window = plain(self, x, g, memory, window)
+        mean = output.cumsum(dim=1) / torch.arange(1, x.shape[1] + 1)[:, None]  # of all positions so far
+        return mean, weights, window
+
+    monkeypatch.setattr(DecoderBlock, "forward", forward)
+    monkeypatch.setenv("CONVS2S_ENGINE", "plain" if device == "cpu" else "auto")
+    monkeypatch.setattr("convs2s.decode.choose_model.choose_precision", lambda *_: FLOAT32)
+    with pytest.raises(
+        ValueError, match="same position by position as in one pass, found that logits differ"
+    ):
+        choose_model(loaded(), "float32", torch.device(device))
+
+
+class Chosen:
+    precision = "float32"
+
+
+FLOAT32 = Chosen()
+
+
+def test_damaged_weights_are_left_to_search() -> None:
+    """NaN differs from NaN, but not by an edit."""
+    model = loaded()
+    model.decoder.output_map.bias[0] = torch.nan
+    with warnings.catch_warnings(action="error"):
+        assert isinstance(choose(model), EngineModel)
+
+
+def test_a_variable_turns_the_engine_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plain model decodes, without a warning, in what precision it can."""
+    monkeypatch.setenv("CONVS2S_ENGINE", "plain")
+    with warnings.catch_warnings(action="error"):
+        assert isinstance(choose(loaded()), StepwiseModel)
+        assert choose(loaded(), "bfloat16").output_biases.dtype == torch.bfloat16
+    with pytest.raises(
+        ValueError, match=r"int8 is the fast decoder's, which is not used here \(CONVS2S_ENGI"
+    ):
+        choose(loaded(), "int8")
+    monkeypatch.setenv("CONVS2S_ENGINE", "")
+    assert isinstance(choose(loaded()), EngineModel)
+    monkeypatch.setenv("CONVS2S_ENGINE", "slow")
+    with pytest.raises(ValueError, match="CONVS2S_ENGINE: expected auto or plain, found 'slow'"):
+        choose(loaded())
+
+
+def test_the_sample_fits_small_tables() -> None:
+    """Of positions, and of words: three special ones only."""
+    model = loaded(max_positions=4)
+    assert (model.max_source_tokens, model.max_target_tokens) == (3, 3)
+    assert Sample(model).source.shape[1] == Sample(model).places.shape[1] == 3
+
+
+def test_the_sample_reaches_the_oldest_input_of_a_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps are as many as the widest kernel's inputs: here seven, of which an edit ignores the oldest."""
+    model = loaded(decoder_kernels=[3, 7, 1])
+
+    def forward(self: GluConvolution, x: Tensor, left: int, right: int) -> Tensor:
+        if self.kernel_width == 7:
+            weight = self.window_map.weight.clone()
+            weight[:, : x.shape[2]] = 0
+            return nn.functional.glu(
+                nn.functional.linear(windows(x, left, 7), weight, self.window_map.bias), dim=-1
+            )
+        return FORWARD(self, x, left, right)
+
+    monkeypatch.setattr(GluConvolution, "forward", forward)
+    with pytest.warns(UserWarning, match="differ by"):
+        assert isinstance(choose(model), StepwiseModel)
+
+
+def windows(x: Tensor, left: int, width: int) -> Tensor:
+    padded = nn.functional.pad(x, (0, 0, left, 0))
+    return torch.cat([padded[:, k : padded.shape[1] - width + 1 + k] for k in range(width)], dim=2)
+
+
+def test_the_plain_model_is_what_was_edited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The step has no text of its own: search and training read the same formulas."""
+    plain = multistep_attention.attend
+    monkeypatch.setattr(
+        multistep_attention, "attend", lambda d, memory: (2.0 * plain(d, memory)[0], plain(d, memory)[1])
+    )
+    with pytest.warns(UserWarning, match="differ by"):
+        model = choose(edited := loaded())
+    sample = Sample(edited)
+    with torch.inference_mode():
+        logits, _ = sample.run(model.restrict(sample.entries))
+    assert_close(logits, sample.logits, atol=1e-5, rtol=1e-5)
