@@ -1,12 +1,12 @@
 """The decoder: target embeddings and the encoder's memory -> features of the next token (§3.2, §3.3)."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from convs2s.config.model import ModelParams
 from convs2s.model.glu_block import GluConvolution, Residual
 from convs2s.model.initialization import linear
 from convs2s.model.multistep_attention import Memory, MultistepAttention
@@ -78,35 +78,22 @@ class Decoder(nn.Module):
     """A stack of causal blocks between two linear maps (§3.2).
 
     Args:
-        embedding_size: of g and of the encoder's memory.
-        output_size: of the features that the softmax layer takes.
-        widths: channels of each block, bottom first.
-        kernel_widths: in positions.
-        attention: which blocks attend (Table 5).
         dropout: probability of dropping, on the input of every block (§4.2).
-        extra_scaling: sqrt(0.5) on d and c + h (T4).
     """
 
-    def __init__(
-        self,
-        embedding_size: int,
-        output_size: int,
-        widths: Sequence[int],
-        kernel_widths: Sequence[int],
-        attention: Sequence[bool],
-        dropout: float,
-        extra_scaling: bool,
-    ) -> None:
+    def __init__(self, params: ModelParams, dropout: float) -> None:
         super().__init__()
-        self.input_map = linear(embedding_size, widths[0], keep=1.0 - dropout)
+        size, widths = params.embedding_size, params.decoder_widths
+        self.input_map = linear(size, widths[0], keep=1.0 - dropout)
         inputs = [widths[0], *widths[:-1]]
+        shapes = zip(inputs, widths, params.decoder_kernels, params.attention, strict=True)
         self.blocks = nn.ModuleList(
             DecoderBlock(
-                c, d, k, dropout, MultistepAttention(d, embedding_size, extra_scaling) if a else None
+                c, d, k, dropout, MultistepAttention(d, size, params.extra_scaling) if attends else None
             )
-            for c, d, k, a in zip(inputs, widths, kernel_widths, attention, strict=True)
+            for c, d, k, attends in shapes
         )
-        self.output_map = linear(widths[-1], output_size)
+        self.output_map = linear(widths[-1], params.output_embedding_size)
 
     def layers(self) -> list[DecoderBlock]:
         """Return the blocks, bottom first."""

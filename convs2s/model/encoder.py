@@ -1,12 +1,12 @@
 """The encoder: source embeddings -> keys and values of the attention (§3.2, §3.3)."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from convs2s.config.model import ModelParams
 from convs2s.model.glu_block import SQRT_HALF, EncoderBlock
 from convs2s.model.initialization import linear
 
@@ -15,35 +15,24 @@ class Encoder(nn.Module):
     """A stack of convolutional blocks between two linear maps (§3.2).
 
     Args:
-        embedding_size: of e, and of the output z.
-        widths: channels of each block, bottom first.
-        kernel_widths: in positions, odd.
         dropout: probability of dropping, on the input of every block (§4.2).
-        gradient_scale: 1/(2A); A attentions each feed back twice, by dot product and weighted sum (T6).
-        spare_embeddings: do not scale the embeddings' gradient (§3.4), unlike PyTorch fairseq.
-        extra_scaling: sqrt(0.5) on z + e (T4).
     """
 
-    def __init__(
-        self,
-        embedding_size: int,
-        widths: Sequence[int],
-        kernel_widths: Sequence[int],
-        dropout: float,
-        gradient_scale: float,
-        spare_embeddings: bool,
-        extra_scaling: bool,
-    ) -> None:
+    def __init__(self, params: ModelParams, dropout: float) -> None:
         super().__init__()
-        self.input_map = linear(embedding_size, widths[0], keep=1.0 - dropout)
+        size, widths = params.embedding_size, params.encoder_widths
+        self.input_map = linear(size, widths[0], keep=1.0 - dropout)
         inputs = [widths[0], *widths[:-1]]
         self.blocks = nn.ModuleList(
-            EncoderBlock(c, d, k, dropout) for c, d, k in zip(inputs, widths, kernel_widths, strict=True)
+            EncoderBlock(c, d, k, dropout)
+            for c, d, k in zip(inputs, widths, params.encoder_kernels, strict=True)
         )
-        self.output_map = linear(widths[-1], embedding_size)
-        self.gradient_scale = gradient_scale
-        self.spare_embeddings = spare_embeddings
-        self.scale = SQRT_HALF if extra_scaling else 1.0
+        self.output_map = linear(widths[-1], size)
+        # 1/(2A): each of A attentions feeds back twice, by dot product and weighted sum (T6).
+        self.gradient_scale = 1.0 / (2 * sum(params.attention))
+        # In the paper, but not in PyTorch fairseq, the embeddings' gradient is not scaled (§3.4).
+        self.spare_embeddings = params.encoder_grad_scale == "paper"
+        self.scale = SQRT_HALF if params.extra_scaling else 1.0  # of z + e (T4)
 
     def forward(
         self, e: Float[Tensor, "B S E"], padding: Bool[Tensor, "B S"] | None

@@ -49,24 +49,8 @@ class Seq2Seq(nn.Module):
         )
         self.max_source_tokens = self.source_embedding.max_tokens
         self.max_target_tokens = self.target_embedding.max_tokens
-        self.encoder = Encoder(
-            size,
-            params.encoder_widths,
-            params.encoder_kernels,
-            dropout,
-            gradient_scale=1.0 / (2 * sum(params.attention)),
-            spare_embeddings=params.encoder_grad_scale == "paper",
-            extra_scaling=params.extra_scaling,
-        )
-        self.decoder = Decoder(
-            size,
-            output_size=params.output_embedding_size,
-            widths=params.decoder_widths,
-            kernel_widths=params.decoder_kernels,
-            attention=params.attention,
-            dropout=dropout,
-            extra_scaling=params.extra_scaling,
-        )
+        self.encoder = Encoder(params, dropout)
+        self.decoder = Decoder(params, dropout)
         self.dropout = nn.Dropout(dropout)
         self.output_layer = (  # W_o, b_o
             output_table(params.output_embedding_size, target_size)
