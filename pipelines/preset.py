@@ -108,7 +108,12 @@ def apply_overrides(text: str, overrides: Mapping[str, Any]) -> tuple[str, Param
         *sections, key = [int(part) if part.isdecimal() else part for part in name.split(".")]
         try:
             place = content.mlget(sections, list_ok=True) if sections else content
-            place[key] = CommentedSeq(value) if isinstance(value, list) else value
+            new = CommentedSeq(value) if isinstance(value, list) else value
+            if isinstance(place, CommentedMap) and place and key not in place:
+                # A later key that an older file lacks. What follows the last key is the next section's.
+                place.insert(len(place) - 1, key, new)
+            else:
+                place[key] = new
         except (LookupError, TypeError, AttributeError) as error:
             hint = suggest(name, flatten_values(content))
             raise ValueError(f"params.yaml has no {name}; {hint}") from error

@@ -5,13 +5,14 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from convs2s.config.section import LANGUAGE, Count, Positive, Section
+from convs2s.config.section import LANGUAGE, VERSION, Count, Positive, Section
 
 SHA256 = r"^[0-9a-f]{64}$"
 CHECKSUM = r"^([0-9a-f]{64}|[0-9a-f]{32})$"
 WORD = r"^[!-~]+$"
 PATTERNS = {
     LANGUAGE: "a code of two or three lowercase letters, such as en",
+    VERSION: "a version, such as 1.0.0",
     WORD: "ASCII characters without spaces",
     SHA256: "a SHA-256 of 64 digits 0 to 9 and a to f",
     CHECKSUM: "64 digits 0 to 9 and a to f, as sha256sum prints them, or 32, as md5sum does",

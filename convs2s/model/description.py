@@ -15,8 +15,9 @@ from pydantic import AfterValidator, Field, model_validator
 from convs2s.base.files import read_json
 from convs2s.config.download import SHA256
 from convs2s.config.faults import validate
+from convs2s.config.format import BEFORE, FORMAT, check_format, newest
 from convs2s.config.model import ModelParams
-from convs2s.config.section import Section
+from convs2s.config.section import VERSION, Section
 
 DESCRIPTION, WEIGHTS, CARD = "model.json", "weights.safetensors", "README.md"
 
@@ -37,6 +38,8 @@ FileName = Annotated[str, AfterValidator(refuse_path)]
 class Description(Section):
     """The content of a model.json."""
 
+    format: Annotated[str, Field(pattern=VERSION)] = BEFORE
+    """The first version of convs2s that reads this folder."""
     architecture: ModelParams
     source_size: VocabularySize
     """Entries of the source vocabulary, special ones included."""
@@ -57,20 +60,22 @@ class Description(Section):
 
 
 def read_description(folder: Path) -> Description:
-    """Read the model.json of a folder."""
+    """Read the model.json of a folder; a NewerFormatError if only later versions of convs2s can read it."""
     path = folder / DESCRIPTION
     content = read_json(path)
+    check_format(content.get("format"), path)  # first: what follows may have changed
     if digest_of_content(content) != content.get("sha256"):
         raise ValueError(describe_change(path))
     return validate(Description, content, f"{path} does not describe a model; make or fetch it again")
 
 
-def seal(folder: Path) -> None:
-    """Write the digests of all files of a model folder to its model.json.
+def seal(folder: Path, form: str = FORMAT) -> None:
+    """Write the digests of all files of a model folder to its model.json, and the format if it is newer.
 
     README.md has none: people edit model cards.
     """
-    description = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
+    description = {"format": form} | json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
+    description["format"] = newest([form, description["format"]])
     covered = sorted(path for path in folder.iterdir() if path.name not in (DESCRIPTION, CARD))
     description["files"] = {path.name: digest_of_file(path) for path in covered}
     description["sha256"] = digest_of_content(description)

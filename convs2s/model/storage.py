@@ -10,6 +10,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch.overrides import TorchFunctionMode
 
+from convs2s.config.format import format_of
 from convs2s.config.model import ModelParams
 from convs2s.model.description import DESCRIPTION, WEIGHTS, check_files, read_description, seal
 from convs2s.model.initialization import fold_weight_norm, folded_weights, unfold_weights
@@ -35,13 +36,13 @@ def save_model(folder: Path, model: Seq2Seq, params: ModelParams) -> None:
     weights = {name: tensor.cpu().float().clone() for name, tensor in folded_weights(model).items()}
     write_tensors(folder / WEIGHTS, weights)
     description = {
-        "architecture": params.model_dump(),
+        "architecture": params.model_dump(exclude_defaults=True),
         "source_size": model.source_embedding.words.num_embeddings,
         "target_size": model.target_embedding.words.num_embeddings,
         "padding_id": model.padding_id,
     }
     (folder / DESCRIPTION).write_text(json.dumps(description), encoding="utf-8")
-    seal(folder)
+    seal(folder, format_of(params))
 
 
 def load_model(folder: Path, device: torch.device | str = "cpu") -> Seq2Seq:

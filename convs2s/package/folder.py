@@ -10,6 +10,7 @@ from pydantic import Field
 from convs2s.base.files import atomic_path, read_json, write_json
 from convs2s.config.download import WORD
 from convs2s.config.faults import validate
+from convs2s.config.format import format_of
 from convs2s.config.section import Section
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateParams
@@ -101,14 +102,15 @@ def write_package(
             shutil.copyfile(truecasers / "source.tsv", temporary / TRUECASER)
             shutil.copyfile(truecasers / "target.tsv", temporary / TARGET_TRUECASER)
         source, target = settings.languages
-        tokenize, translate = settings.tokenize.model_dump(), settings.translate.model_dump()
+        tokenize = settings.tokenize.model_dump(exclude_defaults=True)
+        translate = settings.translate.model_dump(exclude_defaults=True)
         languages = {"source_language": source, "target_language": target}
         write_json(temporary / "tokenizer.json", {**languages, "tokenize": tokenize})
         write_json(temporary / "translate.json", {"translate": translate, "replace": settings.replace})
         if facts is not None:
             write_json(temporary / FACTS, asdict(facts))
         (temporary / CARD).write_text(card, encoding="utf-8", newline="\n")
-        seal(temporary)
+        seal(temporary, format_of(settings.tokenize, settings.translate))
 
 
 def read_settings(folder: Path) -> Settings:

@@ -1,7 +1,7 @@
 """A checkpoint: everything needed to resume, in one file, written atomically and read without pickle.
 
-The metadata holds the state, the fingerprint, and a CRC-32 of all: after a power cut, a file that was whole
-may hold zeros.
+The metadata holds the format, the state, the fingerprint, and a CRC-32 of all: after a power cut, a file that
+was whole may hold zeros.
 """
 
 import dataclasses
@@ -18,6 +18,7 @@ from torch import Tensor
 
 from convs2s.base.files import atomic_path
 from convs2s.base.messages import is_out_of_memory
+from convs2s.config.format import FORMAT, NewerFormatError, check_format
 from convs2s.model.initialization import fold_weight_norm, folded_weights
 from convs2s.model.storage import check_fit, write_tensors
 from convs2s.train.training import State, Training
@@ -55,6 +56,7 @@ def save_checkpoint(path: Path, training: Training, prints: dict[str, str]) -> N
         tensors |= {f"{kind}/{name}": buffer[p] for name, p in parameters.items()}
     tensors = {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}
     metadata = {
+        "format": FORMAT,
         "state": json.dumps(dataclasses.asdict(training.state)),
         "fingerprint": json.dumps(prints),
     }
@@ -63,16 +65,23 @@ def save_checkpoint(path: Path, training: Training, prints: dict[str, str]) -> N
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
-    """Read a checkpoint to the CPU; raise OSError if there is none, ValueError if it is damaged."""
+    """Read a checkpoint to the CPU.
+
+    Raises:
+        OSError: if there is none.
+        NewerFormatError: if only later versions of convs2s can read it.
+        ValueError: if it is damaged.
+    """
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata()
+            check_format(metadata.get("format"), path)
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # no mapping
         if metadata["crc32"] != checksum(metadata, tensors):
             raise ValueError("its checksum does not match its content")
         state = STATE.validate_json(metadata["state"])
         return Checkpoint(PRINTS.validate_json(metadata["fingerprint"]), state, tensors)
-    except FileNotFoundError:
+    except (FileNotFoundError, NewerFormatError):
         raise
     except Exception as error:  # an unknown type of numbers, for instance, is a RuntimeError of PyTorch
         if is_out_of_memory(error):

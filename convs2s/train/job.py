@@ -48,7 +48,8 @@ def training_fingerprint(job: Job, workers: int) -> dict[str, str]:
     """Return each setting as text, each file as its hash, and the digests of the code, by name.
 
     Trainings with equal fingerprints that start from the same checkpoint proceed identically. The number of
-    workers is that of all machines.
+    workers is that of all machines. Later keys count only where they do not have their default, so that a
+    checkpoint of before still fits.
     """
     train = job.train
     files = [
@@ -59,8 +60,9 @@ def training_fingerprint(job: Job, workers: int) -> dict[str, str]:
     ]
     if train.selection:
         files.append(job.table)
-    settings: dict[str, Any] = {"seed": job.seed, "workers": workers, "model": job.model.model_dump()}
-    settings |= {name: value for name, value in train.model_dump().items() if name not in NO_EFFECT}
+    model = job.model.model_dump(exclude_defaults=True)
+    settings: dict[str, Any] = {"seed": job.seed, "workers": workers, "model": model}
+    settings |= train.model_dump(exclude_defaults=True, exclude=NO_EFFECT)
     prints = {name: json.dumps(value) for name, value in settings.items()}
     if start := path_or_none(train.start_from):  # its content counts, not its place
         prints["start_from"] = digest_of_file(start / DESCRIPTION)  # has those of all files

@@ -30,6 +30,7 @@ from filelock import FileLock, Timeout
 
 from convs2s.base.files import atomic_path, remove
 from convs2s.base.messages import inflect, is_out_of_memory
+from convs2s.config.format import NewerFormatError
 from convs2s.train.checkpoint import (
     Checkpoint,
     checkpoint_name,
@@ -66,13 +67,16 @@ class WorkFolder:
     def resume(self, training: Training) -> str:
         """Resume from the newest usable checkpoint; return a message that describes what was done.
 
-        Unusable checkpoints stay where they are.
+        Unusable checkpoints stay where they are; one that only a later version of convs2s can read is a
+        NewerFormatError.
         """
         faults = []
         for updates in reversed(self.list_saved()):
             path = self.checkpoint(updates)
             try:
                 restore(self.usable(updates, training), training, path)
+            except NewerFormatError as error:  # to train from scratch would cost what it holds
+                raise NewerFormatError(f"{error} Or delete {self.own} to train from scratch.") from None
             # Whatever is wrong with this file, an older checkpoint or none gives the same result.
             except Exception as error:
                 if is_out_of_memory(error):  # nothing is wrong with the file

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import torch
 
+from convs2s.config.format import FORMAT
 from convs2s.exchange.fairseq_architecture import read_architecture
 from convs2s.exchange.fairseq_files import read_checkpoint
 from convs2s.exchange.fairseq_import import build_model, find_language
@@ -37,7 +38,8 @@ FILES = (
     "candidates.npz", "truecaser.tsv",
 )  # fmt: skip
 AWKWARD: list[Any] = [
-    None, True, False, -1, 0, 1, 2, 1.5, 10**30, 1e308, math.nan, math.inf, "", "text", "12", "false",
+    None, True, False, -1, 0, 1, 2, 1.5, 10**30, 1e308, math.nan, math.inf, "", "text", "12", "99.0.0",
+    "false",
     "\x1b[2J", "../../secret", "\ud800", [], {}, [1], ["text"], {"a": 1}, [[[[[[[[[]]]]]]]]],
 ]  # fmt: skip
 TENSORS = [
@@ -165,10 +167,12 @@ def test_a_checkpoint_of_fairseq_is_imported_or_named(zipped: bool, tmp_path: Pa
 def test_a_checkpoint_of_ours_is_read_or_named(tmp_path: Path) -> None:
     """Its checksum fits; what it says of the training may be anything."""
     path, weights = tmp_path / "checkpoint.safetensors", {"weights/a": torch.ones(2, 3)}
-    whole = {"state": dataclasses.asdict(State()), "fingerprint": {"seed": "1"}}
+    whole = {"format": FORMAT, "state": dataclasses.asdict(State()), "fingerprint": {"seed": "1"}}
     for seed in range(EXAMPLES):
         content = change(whole, random.Random(seed), AWKWARD) if seed else whole
-        metadata = {key: json.dumps(value) for key, value in content.items()}
+        metadata = {
+            key: str(value) if key == "format" else json.dumps(value) for key, value in content.items()
+        }
         complete = {"state": "", "fingerprint": ""} | metadata
         crc = training_checkpoint.checksum(complete, weights)
         write_tensors(path, weights, metadata | {"crc32": crc})

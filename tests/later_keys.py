@@ -1,0 +1,52 @@
+"""Sections that have gained a key, as a later version may add it, for the time of a test."""
+
+import contextlib
+from collections.abc import Iterator
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from convs2s.config import format as formats
+from convs2s.config.model import ModelParams
+from convs2s.config.params import Params
+from convs2s.config.section import later
+from convs2s.config.tokenize import TokenizeParams
+from convs2s.config.train import TrainParams
+from convs2s.config.translate import TranslateParams, TranslateSection
+from convs2s.model.description import Description
+from convs2s.package.folder import TokenizerFile, TranslateFile
+
+KEY, DEFAULT, SINCE = "layer_dropout", 0.0, "1.1.0"
+SECTIONS = {
+    "model": [ModelParams],
+    "tokenize": [TokenizeParams],
+    "train": [TrainParams],
+    "translate": [TranslateParams, TranslateSection],
+}
+HOLDERS: list[type[BaseModel]] = [Params, Description, TokenizerFile, TranslateFile]
+
+
+def rebuild() -> None:
+    """Make pydantic take the fields as they are, in sections and in what contains them."""
+    for schema in [*(schema for schemas in SECTIONS.values() for schema in schemas), *HOLDERS]:
+        schema.model_rebuild(force=True)
+
+
+@contextlib.contextmanager
+def gained_keys() -> Iterator[None]:
+    """Add `layer_dropout: float = later(0.0, since="1.1.0")` to all of SECTIONS."""
+    schemas = [schema for schemas in SECTIONS.values() for schema in schemas]
+    readable = formats.READABLE
+    try:
+        for schema in schemas:
+            field = FieldInfo.from_annotated_attribute(float, later(DEFAULT, since=SINCE))
+            field.description = "A key that was added."
+            schema.model_fields[KEY] = field
+        rebuild()
+        formats.READABLE = SINCE
+        yield
+    finally:
+        for schema in schemas:
+            schema.model_fields.pop(KEY, None)
+        rebuild()
+        formats.READABLE = readable

@@ -1,0 +1,225 @@
+"""A key that is added later: files that lack it stay as they are, and only another value is new."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convs2s.config.format import FORMAT, NewerFormatError, check_format, format_of, newest
+from convs2s.config.load import parse_params
+from convs2s.config.params import Params
+from convs2s.model.description import digest_of_content, read_description, seal
+from convs2s.model.storage import load_model, save_model
+from convs2s.package.folder import Settings, check_same, read_settings, write_package
+from convs2s.package.start import check_start
+from convs2s.package.translator import load
+from convs2s.train.checkpoint import read_checkpoint
+from convs2s.train.job import Job, training_fingerprint
+from convs2s.train.work_folder import WorkFolder
+from pipelines import check
+from pipelines.preset import apply_overrides
+from tests.decode.parrot import TOKENIZE, TRANSLATE
+from tests.golden import states
+from tests.later_keys import DEFAULT, KEY, SECTIONS, SINCE, gained_keys
+from tests.model.small import small_model, small_params
+from tests.package.small_package import write_parts, write_small_package, write_start
+from tests.presets import change_preset, content_of, params_of, rendered
+from tests.train.tiny import PATHS, default_params, tiny_training, write_tiny
+
+PRESET = "tatoeba-en-de"
+BEFORE = states.FOLDER / "before"
+NEWER = rf"has format {SINCE}; this convs2s reads up to {FORMAT}\. Install convs2s {SINCE} or later"
+
+
+@pytest.fixture
+def gained() -> Iterator[None]:
+    """Let the sections model, tokenize, train and translate have one more key."""
+    with gained_keys():
+        yield
+
+
+def params_with(**values: float) -> Params:
+    """Return the default preset with other values of the new key, by section."""
+    content = content_of(PRESET)
+    for section, value in values.items():
+        content[section] = content[section] | {KEY: value}
+    return Params.model_validate(content)
+
+
+def described(folder: Path) -> dict[str, Any]:
+    """Return the content of a model.json."""
+    content: dict[str, Any] = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+    return content
+
+
+@pytest.mark.usefixtures("gained")
+def test_a_file_without_the_key_means_its_default() -> None:
+    """params.yaml of an older clone, and all sections of a model folder; another missing key is an error."""
+    params = parse_params(f"{rendered(PRESET)}\n# of an older clone\n", "params.yaml")
+    settings = read_settings(BEFORE / "model")
+    architecture = read_description(BEFORE / "model").architecture
+    sections = [*(getattr(params, name) for name in SECTIONS), settings.tokenize, settings.translate]
+    assert [getattr(section, KEY) for section in (*sections, architecture)] == [DEFAULT] * 7
+    with pytest.raises(ValueError, match=r"train\.dropout: missing"):
+        parse_params(rendered(PRESET).replace("  dropout: 0.0", "  # dropout: 0.0"), "params.yaml")
+
+
+@pytest.mark.usefixtures("gained")
+def test_older_folders_and_checkpoints_are_used_as_before() -> None:
+    """They translate, and the training goes on: the key has its default in both fingerprints."""
+    results = states.results_of(BEFORE)
+    recorded = json.loads((BEFORE / "results.json").read_text(encoding="utf-8"))
+    names = "translations", "resumed", "state"
+    assert [results[name] for name in names] == [recorded[name] for name in names]
+
+
+def test_only_another_value_of_the_key_is_written(tmp_path: Path) -> None:
+    """Then the format is that of the key's version, and a version without the key says so."""
+    with gained_keys():
+        for value, form in ((DEFAULT, FORMAT), (0.5, SINCE)):
+            params = small_params(**{KEY: value})
+            save_model(tmp_path / str(value), small_model(**{KEY: value}), params)
+            description = described(tmp_path / str(value))
+            assert (KEY in description["architecture"], description["format"]) == (value != DEFAULT, form)
+            assert read_description(tmp_path / str(value)).architecture == params
+    load_model(tmp_path / str(DEFAULT))
+    with pytest.raises(NewerFormatError, match=NEWER):
+        load_model(tmp_path / "0.5")
+
+
+@pytest.mark.parametrize("name", ["tokenize", "translate"])
+def test_the_settings_of_a_folder_count_as_well(name: str, tmp_path: Path) -> None:
+    """tokenizer.json and translate.json; a folder whose keys have their default has the bytes of before."""
+    before = write_small_package(tmp_path)
+    with gained_keys():
+        parts = write_parts(tmp_path)
+        sections = {
+            "tokenize": type(TOKENIZE).model_validate(TOKENIZE.model_dump()),
+            "translate": type(TRANSLATE).model_validate(TRANSLATE.model_dump()),
+        }
+        settings = Settings(("en", "de"), **sections, replace=False)
+        write_package(tmp_path / "same", *parts, settings, "# card\n")
+        changed = type(sections[name]).model_validate({**sections[name].model_dump(), KEY: 0.5})
+        settings = Settings(("en", "de"), **sections | {name: changed}, replace=False)
+        write_package(tmp_path / "changed", *parts, settings, "# card\n")
+        assert getattr(getattr(read_settings(tmp_path / "changed"), name), KEY) == 0.5
+    check_same(before, tmp_path / "same")  # members of an ensemble
+    load(tmp_path / "same", "cpu")
+    assert described(tmp_path / "same")["format"] == FORMAT
+    with pytest.raises(NewerFormatError, match=NEWER):
+        load(tmp_path / "changed", "cpu")
+
+
+def test_a_newer_format_is_named_whatever_else_the_folder_has(tmp_path: Path) -> None:
+    """Its keys, files and digests may be of any kind; what is no version is left to the schema."""
+    package = write_small_package(tmp_path)
+    path = package / "model.json"
+    content = described(package) | {"format": "1.10.0", "unknown": 1}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(
+        NewerFormatError, match=r"model\.json has format 1\.10\.0; .* Install convs2s 1\.10\.0"
+    ):
+        load(package, "cpu")
+    content["format"] = "new"
+    path.write_text(json.dumps(content | {"sha256": digest_of_content(content)}), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"format: expected a version, such as 1\.0\.0, found 'new'"):
+        load(package, "cpu")
+
+
+def test_versions_compare_by_their_numbers() -> None:
+    """As texts, 1.10.0 would come before 1.9.0."""
+    assert newest(["1.9.0", "1.10.0", "0.99.0"]) == "1.10.0"
+    check_format(FORMAT, Path("model.json"))
+    check_format("0.1.0", Path("model.json"))
+
+
+def test_the_format_of_a_folder_never_becomes_older(tmp_path: Path) -> None:
+    """The model may need a newer version than the settings; a folder of before gets today's format."""
+    content = described(BEFORE / "model")
+    for given, form in (({}, FORMAT), ({"format": SINCE}, SINCE)):
+        (tmp_path / "model.json").write_text(json.dumps(given | content), encoding="utf-8")
+        seal(tmp_path)
+        assert described(tmp_path)["format"] == form
+
+
+def fingerprint(params: Params) -> dict[str, str]:
+    return training_fingerprint(Job(params.model, params.train, params.run, 3, *PATHS, {}, ""), 1)
+
+
+def test_only_another_value_of_the_key_begins_a_new_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the message names it."""
+    monkeypatch.chdir(tmp_path)
+    write_tiny(tmp_path)
+    before = fingerprint(default_params())
+    with gained_keys():
+        assert fingerprint(params_with()) == before
+        changed = {section: fingerprint(params_with(**{section: 0.5})) for section in ("train", "model")}
+    assert {name for name, _ in changed["train"].items() ^ before.items()} == {KEY}
+    assert {name for name, _ in changed["model"].items() ^ before.items()} == {"model"}
+    shutil.copytree(BEFORE / "checkpoints", "work")
+    [checkpoint] = Path("work").glob("*/*")
+    prints = read_checkpoint(checkpoint).prints
+    said = WorkFolder(Path("work"), prints | {KEY: "0.5"}).why_from_scratch()
+    assert f"these have changed since the checkpoint {checkpoint} was written: {KEY}. " in said
+
+
+def test_a_checkpoint_of_a_newer_version_stops_the_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A training from scratch would cost what the checkpoint holds."""
+    training = tiny_training(tmp_path, layers=1)
+    folder = WorkFolder(tmp_path / "work", {"seed": "1"})
+    monkeypatch.setattr("convs2s.train.checkpoint.FORMAT", "1.2.0")
+    folder.save(training)
+    [path] = folder.own.iterdir()
+    with pytest.raises(
+        NewerFormatError, match=rf"{path} has format 1\.2\.0; .* Or delete {folder.own} to train"
+    ):
+        folder.resume(training)
+    other = WorkFolder(tmp_path / "work", {"seed": "2"})
+    assert f"Training starts from scratch: {path} has format 1.2.0" in other.resume(training)
+    monkeypatch.undo()
+    folder.save(training)
+    assert "Training continues from" in folder.resume(training)
+
+
+@pytest.mark.usefixtures("gained")
+def test_a_start_from_an_older_model_is_compared_by_its_default(tmp_path: Path) -> None:
+    """The message has the key that differs."""
+    start = write_start(tmp_path, params_of(PRESET))
+    assert KEY not in described(start)["architecture"]
+    check_start(start, params_with())
+    with pytest.raises(ValueError, match=rf"model\.{KEY}: expected 0\.0, found 0\.5"):
+        check_start(start, params_with(model=0.5))
+
+
+@pytest.mark.usefixtures("gained")
+def test_an_older_params_yaml_shows_and_takes_the_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`pipelines.check --list` and `SET="train.layer_dropout=0.1"`; a misspelled key stays an error."""
+    content = change_preset(PRESET, {})
+    (tmp_path / content["download"]["folder"]).mkdir(parents=True)
+    (tmp_path / "params.yaml").write_text(json.dumps(content), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    check.main(["--list"])
+    assert f"train.{KEY}: {DEFAULT}\n    A key that was added.\n" in capsys.readouterr().out
+    text, params = apply_overrides(rendered(PRESET), {f"train.{KEY}": 0.1})
+    assert getattr(params.train, KEY) == 0.1
+    assert parse_params(text, "written") == params
+    assert text.replace(f"  {KEY}: 0.1\n", "") == rendered(PRESET)
+    assert f"  {KEY}: 0.1\n  selection: null" in text.partition("\ntrain:\n")[2].partition("\n\n")[0]
+    with pytest.raises(ValueError, match=rf"train\.layer_droput: unknown key.* did you mean {KEY}\?"):
+        apply_overrides(rendered(PRESET), {"train.layer_droput": 0.1})
+
+
+@pytest.mark.usefixtures("gained")
+def test_a_later_key_of_a_section_within_a_section_counts() -> None:
+    """Such as one of `selection`; so does a later key that holds a section."""
+    assert format_of(params_with()) == FORMAT
+    assert format_of(params_with(translate=0.5)) == SINCE
