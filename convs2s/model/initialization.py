@@ -5,6 +5,7 @@ starts at ||v||, so that w = v at the start.
 """
 
 import math
+import re
 from collections.abc import Mapping
 
 import torch
@@ -13,6 +14,8 @@ from torch.nn.utils import parametrize
 from torch.nn.utils.parametrizations import weight_norm
 
 EMBEDDING_STD = 0.1
+PARTS = re.compile(r"parametrizations\.weight\.original[01]$")
+"""g and v of a weight, in the names of PyTorch's state."""
 
 
 def linear_std(inputs: int, keep: float, before_glu: bool) -> float:
@@ -63,20 +66,23 @@ def fold_weight_norm(model: nn.Module) -> None:
 
 
 def folded_weights(model: nn.Module) -> dict[str, Tensor]:
-    """Return the weights by name, with g and v replaced by the weight they represent."""
-    weights = {}
-    for name, module in model.named_modules():
-        prefix = f"{name}." if name else ""
-        for attribute in ("weight", "bias"):
-            value = getattr(module, attribute, None)
-            if isinstance(value, Tensor):
-                weights[prefix + attribute] = value.detach().contiguous()
+    """Return parameters and persistent buffers by name, with g and v replaced by the weight they represent.
+
+    Tied weights are there under each of their names.
+    """
+    weights: dict[str, Tensor] = {}
+    for name, value in model.state_dict().items():
+        folded = PARTS.sub("weight", name)
+        if folded not in weights:
+            path = folded.rpartition(".")[0]
+            weight = value if folded == name else model.get_submodule(path).weight
+            weights[folded] = weight.detach().contiguous()
     return weights
 
 
 @torch.no_grad()
 def unfold_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
-    """Set the weights by name, as `folded_weights` returns them; with weight norm, v = w and g = ||v||."""
+    """Set what `folded_weights` returns, by name; with weight norm, v = w and g = ||v||."""
     for name in folded_weights(model):
         path, _, attribute = name.rpartition(".")
         module = model.get_submodule(path)

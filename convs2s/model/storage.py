@@ -33,7 +33,8 @@ def save_model(folder: Path, model: Seq2Seq, params: ModelParams) -> None:
     """Write the weights, with weight norm folded in, and a model.json to rebuild the model, with digests."""
     folder.mkdir(parents=True, exist_ok=True)
     # Tied weights are written under both names: who reads them need not know.
-    weights = {name: tensor.cpu().float().clone() for name, tensor in folded_weights(model).items()}
+    weights = {name: tensor.cpu().clone() for name, tensor in folded_weights(model).items()}
+    weights = {name: w.float() if w.is_floating_point() else w for name, w in weights.items()}
     write_tensors(folder / WEIGHTS, weights)
     description = {
         "architecture": params.model_dump(exclude_defaults=True),
@@ -64,7 +65,7 @@ def load_model(folder: Path, device: torch.device | str = "cpu") -> Seq2Seq:
     model = build_unfilled(
         description.architecture, description.source_size, description.target_size, description.padding_id
     )
-    check_fit(dict(model.named_parameters()), weights, folder / WEIGHTS)
+    check_fit(model.state_dict(), weights, folder / WEIGHTS)
     model.load_state_dict(weights, assign=True)
     return model.to(device).eval().requires_grad_(False)
 
@@ -103,10 +104,11 @@ def check_fit(own: Mapping[str, torch.Tensor], weights: Mapping[str, torch.Tenso
 
 
 class ShapesOnly(TorchFunctionMode):
-    """Skips initialization and weight norm, keeping only shapes.
+    """Makes layers whose weights have shapes but no numbers yet: skips initialization and weight norm.
 
-    On the meta device, PyTorch would compute both in Python and import its compiler for that, which takes a
-    second before anything is translated.
+    Under `torch.device("meta")`, PyTorch would compute both in Python and import its compiler for that, which
+    takes a second before anything is translated; and what a constructor computes, such as a table of sines,
+    would have no numbers either.
     """
 
     def __torch_function__(
@@ -116,6 +118,8 @@ class ShapesOnly(TorchFunctionMode):
         args: tuple[Any, ...] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
+        if function is torch.empty and kwargs and "device" in kwargs:  # PyTorch's layers pass it on
+            return torch.empty(*args, **{**kwargs, "device": "meta"})
         if getattr(function, "__module__", None) == "torch.nn.init":
             return kwargs["tensor"] if kwargs and "tensor" in kwargs else args[0]
         if function is torch.norm_except_dim:
@@ -130,7 +134,7 @@ def build_unfilled(params: ModelParams, source_size: int, target_size: int, padd
 
     Fill it with `load_state_dict(weights, assign=True)`.
     """
-    with torch.device("meta"), ShapesOnly():
+    with ShapesOnly():
         model = Seq2Seq(params, source_size, target_size, padding_id, dropout=0.0)
         fold_weight_norm(model)
     return model

@@ -50,10 +50,9 @@ def list_updates(names: Iterable[str]) -> list[int]:
 
 def save_checkpoint(path: Path, training: Training, prints: dict[str, str]) -> None:
     """Write weights, the optimizer's buffers and state."""
-    parameters = dict(training.model.named_parameters())
-    tensors = {f"{WEIGHTS}/{name}": p.detach() for name, p in parameters.items()}
+    tensors = {f"{WEIGHTS}/{name}": tensor.detach() for name, tensor in weights_of(training.model).items()}
     for kind, buffer in training.optimizer.buffers.items():
-        tensors |= {f"{kind}/{name}": buffer[p] for name, p in parameters.items()}
+        tensors |= {f"{kind}/{name}": buffer[p] for name, p in training.model.named_parameters()}
     tensors = {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}
     metadata = {
         "format": FORMAT,
@@ -62,6 +61,13 @@ def save_checkpoint(path: Path, training: Training, prints: dict[str, str]) -> N
     }
     with atomic_path(path) as temporary:
         write_tensors(temporary, tensors, metadata | {"crc32": checksum(metadata, tensors)})
+
+
+def weights_of(model: torch.nn.Module) -> dict[str, Tensor]:
+    """Return all parameters, tied ones once, and persistent buffers by name."""
+    names = model.state_dict().keys()
+    tensors = *model.named_parameters(), *model.named_buffers()
+    return {name: tensor for name, tensor in tensors if name in names}
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
@@ -104,8 +110,8 @@ def checksum(metadata: Mapping[str, str], tensors: Mapping[str, Tensor]) -> str:
 def restore(checkpoint: Checkpoint, training: Training, origin: Path) -> None:
     """Load weights, buffers and state into a training; a ValueError, and no change, if they do not fit."""
     optimizer, parameters = training.optimizer, dict(training.model.named_parameters())
-    kinds = (WEIGHTS, *optimizer.buffers)
-    own = {f"{kind}/{name}": p for kind in kinds for name, p in parameters.items()}
+    own = {f"{WEIGHTS}/{name}": tensor for name, tensor in weights_of(training.model).items()}
+    own |= {f"{kind}/{name}": p for kind in optimizer.buffers for name, p in parameters.items()}
     check_fit(own, checkpoint.tensors, origin)
     load_weights(training.model, checkpoint, origin)
     for kind, buffer in optimizer.buffers.items():
@@ -118,17 +124,21 @@ def restore(checkpoint: Checkpoint, training: Training, origin: Path) -> None:
 def load_weights(model: torch.nn.Module, checkpoint: Checkpoint, origin: Path) -> None:
     """Load a checkpoint's weights into a model; raise ValueError if they do not fit."""
     weights = select_tensors(checkpoint, WEIGHTS)
-    check_fit(dict(model.named_parameters()), weights, origin)
+    check_fit(weights_of(model), weights, origin)
     model.load_state_dict(weights, strict=False)  # it would expect tied weights under both names
 
 
 def load_mean(model: torch.nn.Module, checkpoints: Sequence[Checkpoint], origin: Path) -> None:
-    """Load the checkpoints' mean weights, weight norm folded in, for export; errors as `load_weights`."""
+    """Load the checkpoints' mean weights, weight norm folded in, for export; errors as `load_weights`.
+
+    Of what is no fraction, such as BatchNorm's number of batches, the last checkpoint's value is loaded.
+    """
     means: dict[str, Tensor] = {}
     for checkpoint in checkpoints:
         load_weights(model, checkpoint, origin)
         for name, weight in folded_weights(model).items():
-            means[name] = means.get(name, 0.0) + weight / len(checkpoints)
+            mean = means.get(name, 0.0) + weight / len(checkpoints)
+            means[name] = mean if weight.is_floating_point() else weight
     fold_weight_norm(model)
     model.load_state_dict(means)
 

@@ -22,7 +22,7 @@ from convs2s.config.model import ModelParams
 from convs2s.config.train import RunSection, TrainParams
 from convs2s.model.precision import choose_precision
 from convs2s.model.storage import save_model
-from convs2s.train.checkpoint import Checkpoint, load_mean
+from convs2s.train.checkpoint import Checkpoint, load_mean, weights_of
 from convs2s.train.curves import write_curves
 from convs2s.train.distributed import Workers, choose_device, join_workers
 from convs2s.train.follow import defer_signals, end_after, follow
@@ -140,7 +140,7 @@ def begin(training: Training, folder: WorkFolder, place: Place | None) -> None:
         )
     optimizer.updates = training.state.updates
     if optimizer.updates:
-        workers.copy_from_writer(p.data for p in training.model.parameters())
+        workers.copy_from_writer(tensor.data for tensor in weights_of(training.model).values())
         for buffer in optimizer.buffers.values():
             workers.copy_from_writer(buffer.values())
 

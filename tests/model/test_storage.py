@@ -6,8 +6,10 @@ import torch
 from torch.testing import assert_close
 
 from convs2s.model.description import seal
+from convs2s.model.initialization import folded_weights
 from convs2s.model.seq2seq import Seq2Seq
-from convs2s.model.storage import load_model, load_start, save_model
+from convs2s.model.storage import build_unfilled, load_model, load_start, save_model
+from tests.model.changed import ChangedSeq2Seq, make_odd
 from tests.model.small import PAD, sentence, small_model, small_params
 
 
@@ -62,6 +64,32 @@ def test_tied_tables_cannot_start_from_two(tmp_path: Path) -> None:
         load_start(tmp_path, model)
     save_model(tmp_path, model, params)
     load_start(tmp_path, model)
+
+
+def test_what_a_changed_model_has_more_is_stored_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Parameters of its own, norms, their running means and counts; a table that it computes is computed."""
+    monkeypatch.setattr("convs2s.model.storage.Seq2Seq", ChangedSeq2Seq)
+    params = small_params()
+    model = ChangedSeq2Seq(params, 40, 50, PAD, 0.0)
+    make_odd(model)
+    save_model(tmp_path, model, params)
+    loaded, pair = load_model(tmp_path), (sentence(7, 40)[None], sentence(5, 50)[None])
+    assert_close(loaded(*pair)[0], model.eval()(*pair)[0])
+    own = {"scale", *(f"batch_norm.{name}" for name in model.batch_norm.state_dict())}
+    assert own <= loaded.state_dict().keys() == folded_weights(model).keys()
+    started = ChangedSeq2Seq(params, 40, 50, PAD, 0.0)
+    load_start(tmp_path, started)
+    assert_close(started.eval()(*pair)[0], model(*pair)[0])
+    for name, tensor in folded_weights(model).items():
+        assert_close(folded_weights(started)[name], tensor)
+
+
+def test_an_unfilled_model_takes_no_memory() -> None:
+    """Each weight has only a shape until it is read; the plain model has nothing else."""
+    model = build_unfilled(small_params(), 40, 50, PAD)
+    assert all(tensor.is_meta for tensor in model.state_dict().values())
 
 
 class Trap:

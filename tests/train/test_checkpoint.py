@@ -1,15 +1,24 @@
+import dataclasses
 import resource
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
 import torch
+from safetensors.torch import load_file
+from torch.testing import assert_close
 
-from convs2s.train.checkpoint import load_weights, read_checkpoint, restore, save_checkpoint
+from convs2s.model.storage import save_model
+from convs2s.train.checkpoint import load_mean, load_weights, read_checkpoint, restore, save_checkpoint
+from convs2s.train.distributed import Workers
 from convs2s.train.loop import UpdateReport, train
+from convs2s.train.run import begin
 from convs2s.train.training import Training
-from tests.model.small import small_model
+from convs2s.train.work_folder import WorkFolder
+from tests.model.changed import ChangedSeq2Seq
+from tests.model.small import small_model, small_params
 from tests.train.tiny import tiny_training, weights
 
 PRINTS = {"seed": "1", "model": "small"}
@@ -40,6 +49,74 @@ def test_a_checkpoint_holds_what_was_saved(tmp_path: Path, stopped: Training, pa
     assert torch.equal(weights(resumed), weights(stopped))
     momenta = [run.optimizer.buffers["momentum"].values() for run in (resumed, stopped)]
     assert all(torch.equal(one, other) for one, other in zip(*momenta, strict=True))
+
+
+@pytest.fixture
+def changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Training]]:
+    """Yield a function that builds a training of a model that people have added to."""
+    monkeypatch.setattr("convs2s.train.setup.Seq2Seq", ChangedSeq2Seq)
+    monkeypatch.setattr("convs2s.model.storage.Seq2Seq", ChangedSeq2Seq)
+    yield lambda: tiny_training(tmp_path, pairs=60, layers=1, dropout=0.0, max_epochs=2)
+
+
+def test_a_changed_model_is_resumed_with_all_that_it_has(
+    tmp_path: Path, changed: Callable[[], Training]
+) -> None:
+    """Its own parameters, norms, and their running means; the next update is the same."""
+    stopped, resumed = changed(), changed()
+    updates = (report for report in train(stopped) if isinstance(report, UpdateReport))
+    next(report for report in updates if report.update == 3)
+    save_checkpoint(tmp_path / "c", stopped, PRINTS)
+    restore(read_checkpoint(tmp_path / "c"), resumed, tmp_path / "c")
+    assert resumed.model.get_buffer("batch_norm.num_batches_tracked") >= 3
+    for name, tensor in stopped.model.state_dict().items():
+        assert torch.equal(resumed.model.state_dict()[name], tensor), name
+    assert next(iter(train(resumed))) == next(updates)
+    checkpoint = read_checkpoint(tmp_path / "c")
+    assert "weights/sines" not in checkpoint.tensors  # the model computes them
+    del checkpoint.tensors["weights/batch_norm.running_mean"]
+    with pytest.raises(ValueError, match="running_mean: expected"):
+        restore(checkpoint, resumed, tmp_path / "c")
+
+
+def test_the_mean_of_a_changed_model_is_exported(tmp_path: Path, changed: Callable[[], Training]) -> None:
+    """What is no fraction is not averaged."""
+    run, checkpoints = changed(), []
+    updates = (report for report in train(run) if isinstance(report, UpdateReport))
+    for update in (2, 4):
+        next(report for report in updates if report.update == update)
+        save_checkpoint(tmp_path / "c", run, PRINTS)
+        checkpoints.append(read_checkpoint(tmp_path / "c"))
+    scales = [checkpoint.tensors["weights/scale"] for checkpoint in checkpoints]
+    load_mean(run.model, checkpoints, tmp_path)
+    save_model(tmp_path / "model", run.model, small_params())
+    weights = load_file(tmp_path / "model" / "weights.safetensors")
+    assert_close(weights["scale"], sum(scales) / 2)
+    assert weights["batch_norm.num_batches_tracked"].dtype == torch.int64
+    counts = [checkpoint.tensors["weights/batch_norm.num_batches_tracked"] for checkpoint in checkpoints]
+    assert weights["batch_norm.num_batches_tracked"] == counts[1] > counts[0]
+
+
+def test_other_workers_get_all_that_a_changed_model_has(
+    tmp_path: Path, changed: Callable[[], Training]
+) -> None:
+    """One that had other running means would validate otherwise."""
+    run, copied = changed(), list[int]()
+    next(report for report in train(run) if isinstance(report, UpdateReport))
+
+    class Second(Workers):
+        """A worker that notes what it gets from the writer."""
+
+        def from_writer(self, value: Any) -> Any:
+            return value
+
+        def copy_from_writer(self, tensors: Iterable[torch.Tensor]) -> None:
+            copied.extend(tensor.data_ptr() for tensor in tensors)
+
+    second = dataclasses.replace(run, workers=Second(1, 2, torch.device("cpu")))
+    begin(second, WorkFolder(tmp_path, PRINTS), None)
+    state = {name: tensor.data_ptr() for name, tensor in run.model.state_dict().items()}
+    assert {name for name, place in state.items() if place not in copied} == set()
 
 
 @pytest.mark.parametrize(("optimizer", "size"), [("nesterov", 2), ("adam", 3)])
