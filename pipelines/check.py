@@ -5,15 +5,21 @@ experiments/base.yaml if it differs, and its meaning.
 """
 
 import argparse
+import functools
 import json
+import operator
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+from pydantic.fields import FieldInfo
 
 from convs2s.base.messages import report_errors, visible
-from convs2s.config.load import flatten_values, load_params
+from convs2s.config.faults import models_in
+from convs2s.config.load import flatten_values, load_params, parse_yaml, read_text
 from convs2s.config.params import Params
 from convs2s.package.start import check_models
 from convs2s.text.languages import find_faults
@@ -63,6 +69,94 @@ def check_scm(root: Path) -> None:
             raise ValueError(f"{root} is not a git repository, which DVC expects. {ARCHIVE}")
 
 
+def check_record(root: Path) -> None:
+    """Check that DVC would run no stage only because a section has gained a key; raise a ValueError.
+
+    DVC compares whole sections with those in dvc.lock, and does not know which values mean the same.
+    """
+    lock = root / "dvc.lock"
+    if not lock.is_file():
+        return
+    recorded = (parse_yaml(lock.read_text(encoding="utf-8"), str(lock)) or {}).get("stages", {})
+    params = parse_yaml(read_text(root / PARAMS), str(PARAMS))
+    stages = parse_yaml(read_text(root / "dvc.yaml"), "dvc.yaml")["stages"]
+    gained = {}
+    for item in list_items(stages, params):
+        values = recorded.get(item, {}).get("params", {}).get("params.yaml", {})
+        if keys := list_later(values, params):
+            gained[item] = keys
+    if gained:
+        items, keys = " ".join(gained), sorted({key for names in gained.values() for key in names})
+        raise ValueError(
+            f"{root / PARAMS} and {lock} differ by keys that came later and have their default, which means "
+            f"as before: {', '.join(keys)}. For these alone, DVC would run stages again.\n"
+            f"To keep their results: dvc commit --force {items}\n"
+            "(This takes code and files as they are, too: dvc status shows if they have changed.)\n"
+            "To run them again: dvc repro"
+        )
+
+
+def list_items(stages: Mapping[str, Any], params: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the items of the stages of dvc.yaml, such as train@1."""
+    for name, stage in stages.items():
+        if "matrix" not in stage:
+            yield name
+            continue
+        [values] = stage["matrix"].values()
+        if isinstance(values, str):  # such as ${seeds}
+            values = functools.reduce(operator.getitem, values.strip("${}").split("."), params)
+        yield from (f"{name}@{value}" for value in values)
+
+
+def list_later(recorded: Mapping[str, Any], params: Mapping[str, Any]) -> list[str]:
+    """Return the later keys by which recorded values differ from params.yaml, if they differ by nothing else.
+
+    Args:
+        recorded: of sections or keys, by dotted name.
+    """
+    differences = [key for name, value in recorded.items() for key in find_differences(name, value, params)]
+    return [] if None in differences else [key for key in differences if key]
+
+
+def find_differences(name: str, recorded: Any, params: Mapping[str, Any]) -> Iterator[str | None]:
+    """Yield, as `compare` does, how a recorded value differs from that of params.yaml."""
+    annotation: Any = Params
+    value: Any = params
+    for part in name.split("."):
+        fields = fields_of(annotation)
+        if part not in fields or part not in value:  # dvc.lock is of another version
+            yield None
+            return
+        annotation, value = fields[part].annotation, value[part]
+    yield from compare(annotation, recorded, value, name)
+
+
+def fields_of(annotation: Any) -> dict[str, FieldInfo]:
+    """Return the fields of the sections in an annotation, by key."""
+    return {key: field for schema in models_in(annotation) for key, field in schema.model_fields.items()}
+
+
+def compare(annotation: Any, before: Any, now: Any, name: str) -> Iterator[str | None]:
+    """Yield the name of each later key that one of two values lacks, and the other has with its default.
+
+    Any other difference is None.
+    """
+    if before == now:
+        return
+    if not (isinstance(before, dict) and isinstance(now, dict)):
+        yield None
+        return
+    fields = fields_of(annotation)
+    for key, value in {**before, **now}.items():
+        if key not in fields:
+            yield None
+        elif key in before and key in now:
+            yield from compare(fields[key].annotation, before[key], value, f"{name}.{key}")
+        else:
+            is_later = fields[key].json_schema_extra is not None  # from `later`
+            yield f"{name}.{key}" if is_later and value == fields[key].default else None
+
+
 def check_folders(params: Params, path: Path) -> None:
     """Check that local texts exist beside the file, and that models named there fit."""
     if not (path.parent / params.download.folder).is_dir():
@@ -102,6 +196,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         check_merge(Path())
         params = load_params(PARAMS)
         check_folders(params, PARAMS)
+        check_record(Path())
         if options.list:
             print(*list_keys(params, load_params(BASE)), sep="\n")
         else:

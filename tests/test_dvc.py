@@ -1,6 +1,8 @@
 """What a DVC user types in a clone, with real DVC, the real dvc.yaml and stages that are played."""
 
+import contextlib
 import hashlib
+import io
 import json
 import re
 import shutil
@@ -17,9 +19,11 @@ from dvc.repo import Repo
 from dvc.stage.run import cmd_run
 from ruamel.yaml import YAML
 
+from pipelines import check
 from pipelines.flows.graph import name_of
 from tests.faults import repository, results
 from tests.flows import toy
+from tests.later_keys import gained_keys
 from tests.light_dvc import light_dvc, parse_json
 from tests.package.small_package import write_small_package
 
@@ -240,6 +244,61 @@ def test_a_comment_is_accepted_by_commit(clone: Path) -> None:
     edit(clone, {"convs2s/model/decoder.py": "# a comment\n"})
     toy.dvc(clone, "commit", "--force")
     assert toy.dvc(clone, "status") == UP_TO_DATE
+
+
+def list_accepted(folder: Path) -> set[str]:
+    """Return the stages whose results the check before a run says how to keep; none if it passes."""
+    with contextlib.chdir(folder), contextlib.redirect_stderr(io.StringIO()) as err:
+        try:
+            check.main([])
+        except SystemExit as end:
+            assert end.code == 2
+    command = re.search(r"^To keep their results: dvc commit --force (.*)$", err.getvalue(), re.M)
+    assert (command is None) == (err.getvalue() == ""), err.getvalue()
+    return set(command[1].split()) if command else set()
+
+
+def test_a_key_that_came_later_is_accepted_by_commit(clone: Path) -> None:
+    """With its default, the check prints the command, after which nothing runs; with another, stages run."""
+    with gained_keys():
+        assert list_accepted(clone) == set()  # params.yaml of an older clone
+        edit(clone, {"train.layer_dropout": 0.0, "translate.layer_dropout": 0.0})
+        stale = set(json.loads(toy.dvc(clone, "status", "--json")))
+        assert stale == {"train@1", "tune@1", "translate@1", "package@1"} == list_accepted(clone)
+        toy.dvc(clone, "commit", "--force", *stale)
+        assert toy.dvc(clone, "status") == UP_TO_DATE
+        toy.dvc(clone, "repro")
+        assert (list_accepted(clone), ran(clone)) == (set(), set())
+        edit(clone, {"translate.layer_dropout": 0.1})
+        assert list_accepted(clone) == set()
+        toy.dvc(clone, "repro")
+        assert ran(clone) == {"tune@1", "translate@1", "replace@1", "evaluate", "package@1"}
+
+
+def test_a_stage_with_other_changes_is_not_accepted(clone: Path) -> None:
+    """Nor one that is no longer there. A params.yaml that has lost the key is like one that has gained it."""
+    edit(clone, {"seeds": [1, 2]})
+    toy.dvc(clone, "repro")
+    with gained_keys():
+        edit(clone, {"seeds": [1], "train.layer_dropout": 0.0, "translate.beam_size": 2})
+        assert list_accepted(clone) == {"train@1"}
+        toy.dvc(clone, "commit", "--force", "train@1")
+        content = parse_json((clone / "params.yaml").read_text(), "params.yaml")
+        del content["train"]["layer_dropout"]
+        (clone / "params.yaml").write_text(json.dumps(content))
+        assert list_accepted(clone) == {"train@1"}
+        path = clone / "dvc.lock"
+        text = path.read_text()
+        for name, value in (
+            ("train", {**content["train"], "layer_dropout": 0.1}),
+            ("train", {**content["train"], "layer_dropout": 0.0, "gone": 1}),
+            ("gone", 1),
+            ("train.gone", 1),
+        ):
+            lock = parse_json(text, "dvc.lock")
+            lock["stages"]["train@1"]["params"]["params.yaml"] |= {name: value}
+            path.write_text(json.dumps(lock))
+            assert list_accepted(clone) == set()
 
 
 def test_another_clone_pulls_texts_and_results(clone: Path, tmp_path: Path) -> None:

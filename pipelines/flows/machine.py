@@ -20,7 +20,7 @@ from typing import Any
 import httpx
 import psutil
 
-from pipelines.check import check_folders, check_git, check_merge, describe_reach
+from pipelines.check import check_folders, check_git, check_merge, check_record, describe_reach
 from pipelines.flows import workspace
 from pipelines.flows.form import RunParams
 from pipelines.flows.resources import visible_gpus
@@ -200,6 +200,7 @@ def execute(options: argparse.Namespace) -> int:
         params = RunParams(overrides=options.overrides)
         values = params.render(ROOT)[1]
         check_folders(values, ROOT / "params.yaml")
+        check_record(ROOT)
         rows = read_table(options.table).list_rows(values.model) if options.command == "sweep" else []
         runs = [values, *(params.render(ROOT, row.changes)[1] for row in rows)]
         for line in sorted({line for run_values in runs for line in describe_reach(run_values)}):
