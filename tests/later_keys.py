@@ -17,7 +17,7 @@ from convs2s.model.description import Description
 from convs2s.package.folder import TokenizerFile, TranslateFile
 
 KEY, DEFAULT, SINCE = "layer_dropout", 0.0, "1.1.0"
-SECTIONS = {
+SECTIONS: dict[str, list[type[BaseModel]]] = {
     "model": [ModelParams],
     "tokenize": [TokenizeParams],
     "train": [TrainParams],

@@ -96,7 +96,7 @@ def test_the_settings_of_a_folder_count_as_well(name: str, tmp_path: Path) -> No
     before = write_small_package(tmp_path)
     with gained_keys():
         parts = write_parts(tmp_path)
-        sections = {
+        sections: dict[str, Any] = {
             "tokenize": type(TOKENIZE).model_validate(TOKENIZE.model_dump()),
             "translate": type(TRANSLATE).model_validate(TRANSLATE.model_dump()),
         }

@@ -74,8 +74,8 @@ def folded_weights(model: nn.Module) -> dict[str, Tensor]:
     for name, value in model.state_dict().items():
         folded = PARTS.sub("weight", name)
         if folded not in weights:
-            path = folded.rpartition(".")[0]
-            weight = value if folded == name else model.get_submodule(path).weight
+            path, _, attribute = folded.rpartition(".")
+            weight = value if folded == name else getattr(model.get_submodule(path), attribute)
             weights[folded] = weight.detach().contiguous()
     return weights
 
