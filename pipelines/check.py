@@ -6,6 +6,7 @@ experiments/base.yaml if it differs, and its meaning.
 
 import argparse
 import functools
+import itertools
 import json
 import operator
 import re
@@ -99,13 +100,14 @@ def check_record(root: Path) -> None:
 def list_items(stages: Mapping[str, Any], params: Mapping[str, Any]) -> Iterator[str]:
     """Yield the items of the stages of dvc.yaml, such as train@1."""
     for name, stage in stages.items():
-        if "matrix" not in stage:
-            yield name
-            continue
-        [values] = stage["matrix"].values()
-        if isinstance(values, str):  # such as ${seeds}
-            values = functools.reduce(operator.getitem, values.strip("${}").split("."), params)
-        yield from (f"{name}@{value}" for value in values)
+        keys = [
+            functools.reduce(operator.getitem, values.strip("${}").split("."), params)  # such as ${seeds}
+            if isinstance(values, str)
+            else values
+            for values in stage.get("matrix", {}).values()
+        ]
+        for values in itertools.product(*keys):
+            yield f"{name}@{'-'.join(map(str, values))}" if keys else name
 
 
 def list_later(recorded: Mapping[str, Any], params: Mapping[str, Any]) -> list[str]:

@@ -11,10 +11,12 @@ from unittest import mock
 import httpx
 import pytest
 
+from convs2s.config.load import parse_yaml
 from pipelines import sweep_table
 from pipelines.flows import deployment, machine, workspace
 from tests.flows import toy
 from tests.flows.server import Server, check_gone, free_port, processes, soon, training
+from tests.later_keys import gained_keys
 
 SERVERS = ("PREFECT_API_URL", "PREFECT_HOME", "FLOW_PORT")
 
@@ -115,6 +117,24 @@ def test_what_reaches_beyond_the_machine_is_shown_before_anything_starts(
         "run.checkpoints: training copies its weights there: s3://c\ufffd",
         "run.launcher: training runs this command as you: touch b",
     ]
+
+
+@pytest.mark.parametrize("words", ["run", "sweep table5"])
+def test_stages_do_not_run_only_for_a_key_that_came_later(
+    words: str, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with `make repro`: a training may take a week."""
+    monkeypatch.setattr(machine, "ROOT", repo)
+    monkeypatch.setattr(machine, "run", lambda *_: pytest.fail("the run has started"))
+    train = parse_yaml((repo / "params.yaml").read_text(encoding="utf-8"), "params.yaml")["train"]
+    lock = {"stages": {"train@1": {"params": {"params.yaml": {"train": train}}}}}
+    (repo / "dvc.lock").write_text(json.dumps(lock))
+    with (
+        gained_keys(),
+        pytest.raises(ValueError, match=r"(?s)as before: train\.layer_dropout\..*force train@1"),
+    ):
+        toy.set_params(repo, {"train.layer_dropout": 0.0})
+        machine.execute(machine.parser().parse_args(shlex.split(words)))
 
 
 def test_only_the_owner_knows_the_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
