@@ -7,6 +7,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from convs2s.config import format as formats
+from convs2s.config.load import parse_params
 from convs2s.config.model import ModelParams
 from convs2s.config.params import Params
 from convs2s.config.section import later
@@ -15,6 +16,8 @@ from convs2s.config.train import TrainParams
 from convs2s.config.translate import TranslateParams, TranslateSection
 from convs2s.model.description import Description
 from convs2s.package.folder import TokenizerFile, TranslateFile
+from tests.presets import params_of
+from tests.train.tiny import default_params
 
 KEY, DEFAULT, SINCE = "layer_dropout", 0.0, "1.1.0"
 SECTIONS: dict[str, list[type[BaseModel]]] = {
@@ -27,7 +30,9 @@ HOLDERS: list[type[BaseModel]] = [Params, Description, TokenizerFile, TranslateF
 
 
 def rebuild() -> None:
-    """Make pydantic take the fields as they are, in sections and in what contains them."""
+    """Make pydantic take the fields as they are, and forget what was parsed with others."""
+    for cached in (parse_params, params_of, default_params):
+        cached.cache_clear()
     for schema in [*(schema for schemas in SECTIONS.values() for schema in schemas), *HOLDERS]:
         schema.model_rebuild(force=True)
 
