@@ -198,10 +198,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         check_merge(Path())
         params = load_params(PARAMS)
         check_folders(params, PARAMS)
-        check_record(Path())
         if options.list:
             print(*list_keys(params, load_params(BASE)), sep="\n")
         else:
+            check_record(Path())
             print("params.yaml: OK", *describe_reach(params), sep="\n")
             for fault in find_faults(params.languages):
                 print(f"warning: {fault}", file=sys.stderr)
