@@ -1,0 +1,64 @@
+"""What one edits is what runs: training, translations, scores and a server follow an edit of the model."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.edits.compare import Unedited, differing, run
+from tests.edits.routes import ENGINES
+from tests.edits.table import DECODING, EDITS, TRAINING, Edit
+
+FIRST = {
+    "attention is scaled by m, not sqrt(m)",
+    "gate is tanh",
+    "learned gain in the encoder's blocks, 1 at first",
+    "gated linear unit is written out (the same)",
+}
+"""The edits that the default suite tries."""
+
+
+@pytest.fixture(scope="module")
+def unedited(tmp_path_factory: pytest.TempPathFactory) -> Unedited:
+    return Unedited(tmp_path_factory.mktemp("unedited"))
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        pytest.param(edit, id=edit.name, marks=[] if edit.name in FIRST else pytest.mark.slow)
+        for edit in EDITS
+    ],
+)
+def test_what_is_edited_runs(edit: Edit, unedited: Unedited, tmp_path: Path) -> None:
+    """Everywhere, with the engine as without it; and an edit leaves out only what computes something else."""
+    before = unedited.run(edit)
+    after = run(tmp_path / "edited", edit, None if edit.adds_weights else unedited.package)
+    auto, plain = after["auto"], after["plain"]
+    # Other dropout masks are drawn without the engine.
+    alike = DECODING if edit.train.get("dropout") else DECODING | TRAINING
+    assert differing(auto, plain) & alike == set()
+    assert {engine: differing(before[engine], after[engine]) for engine in ENGINES} == dict.fromkeys(
+        ENGINES, edit.alters
+    )
+    assert plain["warnings"] == {}
+    assert {route: set(faults) for route, faults in auto["warnings"].items()} == expected_warnings(edit)
+    for results in (auto, plain):
+        if edit.error is None:
+            assert results["errors"] == {}
+            [texts, rows] = results["serve"]
+            assert [results["translate"][0], texts] == [rows, [text for text, _ in rows[::2]]]
+        else:
+            assert results["errors"].keys() == DECODING
+            assert all(edit.error in message for message in results["errors"].values())
+
+
+def expected_warnings(edit: Edit) -> dict[str, set[str]]:
+    """Return the fast paths that each route should leave out, of those that leave out any."""
+    layers, decoder = edit.left_out - {"decoder"}, edit.left_out & {"decoder"}
+    routes = {"training": layers} | dict.fromkeys(DECODING, decoder)
+    return {route: paths for route, paths in routes.items() if paths}
+
+
+def test_twenty_edits_change_every_route() -> None:
+    """What training learned is what decodes; the others change only training, the attention, or nothing."""
+    assert sum(edit.alters == DECODING | TRAINING for edit in EDITS) >= 20
