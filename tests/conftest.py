@@ -19,6 +19,11 @@ install_import_hook(["convs2s.model", "convs2s.train", "convs2s.decode"], "tests
 
 ROOT = Path(__file__).parent.parent
 LONG = ["test_end_to_end.py", "test_dvc.py", "test_presets_at_toy_size.py"]
+ENGINE_FAILED = (
+    "tests/engine: convs2s/engine has its own copy of what convs2s/model computes. After an edit of the "
+    "model, edit the copy too, or leave it: the plain model then trains and decodes, with a warning "
+    "(docs/change-the-model.md)."
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -51,6 +56,13 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_setup() -> None:
     """Check shapes anew in each test."""
     shapes.begin()
+
+
+def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter") -> None:
+    """After a failure in tests/engine, say what it means if the model was edited."""
+    reports = (report for kind in ("failed", "error") for report in terminalreporter.getreports(kind))
+    if any(report.nodeid.startswith("tests/engine/") for report in reports):
+        terminalreporter.write_line(ENGINE_FAILED)
 
 
 @pytest.fixture(scope="session")
