@@ -111,7 +111,8 @@ class Reads(TorchFunctionMode):
     def __init__(self, seq2seq: Seq2Seq) -> None:
         super().__init__()
         tensors = [*seq2seq.named_parameters(), *seq2seq.named_buffers()]
-        self.names = {id(tensor): name for name, tensor in tensors}
+        # Integers are not trained: a batch norm counts batches, which only training reads.
+        self.names = {id(tensor): name for name, tensor in tensors if tensor.is_floating_point()}
         self.unread = set(self.names.values())
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -26,8 +26,11 @@ from convs2s.train.loss import softmax_loss
 from convs2s.train.training import Training
 
 PAIRS = 8
-SMALL_GRADIENT = 1e-3
-"""Gradients of a weight that are smaller than this share of the largest of all are compared with that."""
+SMALL_GRADIENT = 0.03
+"""Gradients of a weight that are smaller than this share of the largest of all are compared with that.
+
+Rounding is up to 1e-6 of the largest where terms cancel, as for a bias before a batch norm.
+"""
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,7 @@ def choose_layers(training: Training) -> None:
     """
     if training.workers.device.type != "cpu" or training.params.compile or not is_engine_wanted():
         return
+    buffers = {buffer: buffer.clone() for buffer in training.model.buffers()}
     expected = loss_and_gradients(training, ())
     if find_fault(training, FAST_LAYERS, expected) is None:
         chosen: Collection[FastLayer] = FAST_LAYERS
@@ -86,6 +90,8 @@ def choose_layers(training: Training) -> None:
             if fault := faults[layer.name]:
                 warn_of_difference(layer.name, "convs2s/engine/train/layers.py", layer.file, fault)
     use(training, chosen)
+    for buffer, before in buffers.items():
+        buffer.copy_(before)  # such as the running means of a batch norm
 
 
 def use(training: Training, chosen: Collection[FastLayer]) -> None:

@@ -104,8 +104,10 @@ def test_the_engine_does_not_decode_a_model_with_weights_that_it_does_not_read(
 
 
 def test_weights_that_decoding_does_not_read_are_an_error() -> None:
-    """They were trained, so translations without them are another model's."""
+    """They were trained, so translations without them are another model's; a counter was not."""
     model = loaded()
+    model.encoder.register_buffer("batches", torch.tensor(3))
+    choose(model)
     model.encoder.register_buffer("statistics", torch.ones(3))
     with pytest.raises(
         ValueError, match=r"to read all weights, found encoder\.statistics, which it does not"

@@ -179,6 +179,15 @@ EDITS = [
         ALL, {"decoder"}, adds_weights=True,
     ),
     Edit(
+        "batch norm before the softmax layer, the identity at first", SEQ2SEQ,
+        (("        self.dropout = nn.Dropout(dropout)\n",
+          "        self.dropout = nn.Dropout(dropout)\n"
+          "        self.norm = nn.BatchNorm1d(params.output_embedding_size)\n"),
+         ("return self.dropout(x), attention",
+          "return self.dropout(self.norm(x.transpose(1, 2)).transpose(1, 2)), attention")),
+        TRAINING, {"decoder"}, adds_weights=True,
+    ),
+    Edit(
         "positions begin one row later", EMBEDDING,
         (("first = before + 1 ", "first = before + 2 "),),
         ALL, {"decoder"},

@@ -14,6 +14,7 @@ from convs2s.model.glu_block import GluConvolution
 from convs2s.train import choose_layers
 from convs2s.train.loss import softmax_loss
 from convs2s.train.training import Training
+from tests.model.changed import ChangedSeq2Seq
 from tests.train.tiny import tiny_training
 
 FORWARD = GluConvolution.forward
@@ -110,6 +111,17 @@ def test_a_variable_turns_them_off(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert fast_layers(tiny_training(tmp_path)) == set()
         monkeypatch.delenv("CONVS2S_ENGINE")
         assert fast_layers(tiny_training(tmp_path, compile=True)) == set()
+
+
+def test_a_batch_norm_is_no_obstacle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gradients of the bias before it are rounding; the comparison leaves its running means as they were."""
+    monkeypatch.setattr("convs2s.train.setup.Seq2Seq", ChangedSeq2Seq)
+    with warnings.catch_warnings(action="error"):
+        training = tiny_training(tmp_path)
+    assert fast_layers(training) == ALL
+    norm = training.model.get_submodule("batch_norm")
+    assert torch.equal(norm.get_buffer("running_mean"), torch.zeros(16))
+    assert norm.get_buffer("num_batches_tracked") == 0
 
 
 def test_the_comparison_leaves_no_trace(tmp_path: Path) -> None:
