@@ -285,7 +285,9 @@ class Draft:
         Args:
             source_word: index of its first word.
         """
-        follows_model = bool(self.places) and self.places[-1] == len(self.words) - 1
+        last = len(self.words) - 1
+        is_put_back = bool(self.put_back) and self.put_back[-1].word == last  # what ends in it comes first
+        follows_model = bool(self.places) and self.places[-1] == last and not is_put_back
         tail = ""
         if item.is_inside and follows_model:
             self.words[-1], tail = split_punctuation(self.words[-1])

@@ -83,6 +83,7 @@ def test_an_english_genitive_goes_with_its_name(translator: Translator) -> None:
 
 
 @given(text=st.text(alphabet="Haus Hund,. .🙂é☃中Łж1™"))
+@example(text="H™.☃H")
 def test_each_unknown_character_is_in_the_translation_once(translator: Translator, text: str) -> None:
     """In their order, as this model changes no order; nothing of the text that has them is lost."""
     [best, *_] = translator.translate_n_best(text)[0]
