@@ -175,7 +175,8 @@ def test_a_client_that_leaves_hurts_nobody(
     answer = HTTP.post(f"{server}translate", json=FIELDS)
     assert answer.json() == {"translatedText": pairs[0].translator.translate(TEXT)}
     time.sleep(0.05)
-    assert len([record for record in caplog.records if record.name.startswith("uvicorn")]) <= 10
+    names = [record.name for record in caplog.records if record.name.startswith("uvicorn")]
+    assert len(names) - names.count("uvicorn.access") <= 10  # which the command of another test may turn on
     check_log(caplog)
 
 
