@@ -118,10 +118,10 @@ def find_fault(training: Training, chosen: Collection[FastLayer], expected: list
 
 
 def loss_and_gradients(training: Training, chosen: Collection[FastLayer]) -> list[Tensor]:
-    """Return the summed loss of a few pairs with these fast layers, and the gradient of each weight."""
+    """Return the summed loss of a few pairs with these fast layers, and the gradients of trained weights."""
     use(training, chosen)
     inputs = training.inputs(training.train, range(min(PAIRS, len(training.train.source))))
-    parameters = list(training.model.parameters())
+    parameters = [weight for weight in training.model.parameters() if weight.requires_grad]
     with torch.random.fork_rng(devices=[]), EngineMasks():
         torch.manual_seed(training.seed)
         loss, _ = training.losses(training.params.label_smoothing).train()(*inputs, None)

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from convs2s.engine.train.layers import FastDropout, FastGluConvolution, fast_softmax_loss
 from convs2s.model.glu_block import GluConvolution
 from convs2s.train import choose_layers
+from convs2s.train.loop import train
 from convs2s.train.loss import softmax_loss
 from convs2s.train.training import Training
 from tests.model.changed import ChangedSeq2Seq
@@ -132,3 +133,18 @@ def test_the_comparison_leaves_no_trace(tmp_path: Path) -> None:
     choose_layers.choose_layers(training)
     assert torch.equal(torch.get_rng_state(), before)
     assert all(parameter.grad is None for parameter in training.model.parameters())
+
+
+def test_tables_that_are_not_trained_are_no_obstacle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as sinusoidal positions; the other weights are compared, and trained."""
+    monkeypatch.setattr(
+        "convs2s.model.embedding.lookup_table",
+        lambda rows, channels, _: nn.Embedding(rows, channels).requires_grad_(False),
+    )
+    with warnings.catch_warnings(action="error"):
+        training = tiny_training(tmp_path)
+    assert fast_layers(training) == ALL
+    before = {name: weight.clone() for name, weight in training.model.named_parameters()}
+    next(train(training))
+    kept = {name for name, weight in training.model.named_parameters() if torch.equal(weight, before[name])}
+    assert kept == {name for name in before if "_embedding." in name}
