@@ -86,13 +86,10 @@ class Decoder(nn.Module):
         size, widths = params.embedding_size, params.decoder_widths
         self.input_map = linear(size, widths[0], keep=1.0 - dropout)
         inputs = [widths[0], *widths[:-1]]
-        shapes = zip(inputs, widths, params.decoder_kernels, params.attention, strict=True)
-        self.blocks = nn.ModuleList(
-            DecoderBlock(
-                c, d, k, dropout, MultistepAttention(d, size, params.extra_scaling) if attends else None
-            )
-            for c, d, k, attends in shapes
-        )
+        self.blocks = nn.ModuleList()
+        for c, d, k, attends in zip(inputs, widths, params.decoder_kernels, params.attention, strict=True):
+            attention = MultistepAttention(d, size, params.extra_scaling) if attends else None
+            self.blocks.append(DecoderBlock(c, d, k, dropout, attention))
         self.output_map = linear(widths[-1], params.output_embedding_size)
 
     def layers(self) -> list[DecoderBlock]:
