@@ -1,5 +1,6 @@
 """Model folders shared by several test files."""
 
+import warnings
 from pathlib import Path
 
 import pytest
@@ -20,3 +21,11 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="package")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_small_package(tmp_path_factory.mktemp("package"))
+
+
+@pytest.fixture(autouse=True)
+def without_the_engines_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an edit of the model, the tests of the engine say that it has its own copy; commands go on."""
+    begin = "The CPU's fast"
+    warnings.filterwarnings("ignore", begin)
+    monkeypatch.setenv("PYTHONWARNINGS", f"ignore:{begin}")  # of other processes
