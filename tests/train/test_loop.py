@@ -66,7 +66,10 @@ def test_a_batch_s_gradient_is_the_sum_over_its_tokens_divided_by_their_number(t
     start = torch.full((len(target), 1), EOS)
     logits, _ = run.model.eval()(source, torch.cat([start, target[:, :-1]], dim=1))
     F.cross_entropy(logits.flatten(0, 1), target.flatten(), ignore_index=0, reduction="mean").backward()
-    wanted = {name: p.grad.clone() for name, p in run.model.named_parameters() if p.grad is not None}
+    wanted = {
+        name: torch.zeros_like(p) if p.grad is None else p.grad.clone()
+        for name, p in run.model.named_parameters()
+    }
     run.optimizer.clear_gradients()
     run.model.train()
     update(run, batch)
