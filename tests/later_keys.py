@@ -19,7 +19,7 @@ from convs2s.package.folder import TokenizerFile, TranslateFile
 from tests.presets import params_of
 from tests.train.tiny import default_params
 
-KEY, DEFAULT, SINCE = "layer_dropout", 0.0, "1.1.0"
+KEY, DEFAULT, SINCE = "added_key", 0.0, "99.0.0"
 SECTIONS: dict[str, list[type[BaseModel]]] = {
     "model": [ModelParams],
     "tokenize": [TokenizeParams],
@@ -39,7 +39,7 @@ def rebuild() -> None:
 
 @contextlib.contextmanager
 def gained_keys() -> Iterator[None]:
-    """Add `layer_dropout: float = later(0.0, since="1.1.0")` to all of SECTIONS."""
+    """Add `added_key: float = later(0.0, since="99.0.0")` to all of SECTIONS."""
     schemas = [schema for schemas in SECTIONS.values() for schema in schemas]
     readable = formats.READABLE
     try:

@@ -15,7 +15,7 @@ from convs2s.config.load import flatten_values
 from pipelines.check import main
 from pipelines.stages import __main__ as runner
 from tests.flows import toy
-from tests.presets import change_preset, content_of
+from tests.presets import change_preset, params_of
 
 ROOT = Path(__file__).parent.parent
 ATTACK = "1; touch F #"
@@ -96,5 +96,6 @@ def test_the_command_lists_every_key_and_names_what_is_missing(
     lines = capsys.readouterr().out.splitlines()
     assert "train.dropout: 0.25  (base.yaml: 0.1)" in lines
     assert lines[lines.index("translate.n_best: 1") + 1].startswith("    Hypotheses written per sentence")
-    assert {line.split(":")[0] for line in lines[::2]} == set(flatten_values(content_of("tatoeba-en-de")))
+    keys = flatten_values(params_of("tatoeba-en-de").model_dump())
+    assert {line.split(":")[0] for line in lines[::2]} == set(keys)
     assert all(line.startswith("    ") and line.strip() for line in lines[1::2])

@@ -262,14 +262,14 @@ def test_a_key_that_came_later_is_accepted_by_commit(clone: Path) -> None:
     """With its default, the check prints the command, after which nothing runs; with another, stages run."""
     with gained_keys():
         assert list_accepted(clone) == set()  # params.yaml of an older clone
-        edit(clone, {"train.layer_dropout": 0.0, "translate.layer_dropout": 0.0})
+        edit(clone, {"train.added_key": 0.0, "translate.added_key": 0.0})
         stale = set(json.loads(toy.dvc(clone, "status", "--json")))
         assert stale == {"train@1", "tune@1", "translate@1", "package@1"} == list_accepted(clone)
         toy.dvc(clone, "commit", "--force", *stale)
         assert toy.dvc(clone, "status") == UP_TO_DATE
         toy.dvc(clone, "repro")
         assert (list_accepted(clone), ran(clone)) == (set(), set())
-        edit(clone, {"translate.layer_dropout": 0.1})
+        edit(clone, {"translate.added_key": 0.1})
         assert list_accepted(clone) == set()
         toy.dvc(clone, "repro")
         assert ran(clone) == {"tune@1", "translate@1", "replace@1", "evaluate", "package@1"}
@@ -280,18 +280,18 @@ def test_a_stage_with_other_changes_is_not_accepted(clone: Path) -> None:
     edit(clone, {"seeds": [1, 2]})
     toy.dvc(clone, "repro")
     with gained_keys():
-        edit(clone, {"seeds": [1], "train.layer_dropout": 0.0, "translate.beam_size": 2})
+        edit(clone, {"seeds": [1], "train.added_key": 0.0, "translate.beam_size": 2})
         assert list_accepted(clone) == {"train@1"}
         toy.dvc(clone, "commit", "--force", "train@1")
         content = parse_json((clone / "params.yaml").read_text(), "params.yaml")
-        del content["train"]["layer_dropout"]
+        del content["train"]["added_key"]
         (clone / "params.yaml").write_text(json.dumps(content))
         assert list_accepted(clone) == {"train@1"}
         path = clone / "dvc.lock"
         text = path.read_text()
         for name, value in (
-            ("train", {**content["train"], "layer_dropout": 0.1}),
-            ("train", {**content["train"], "layer_dropout": 0.0, "gone": 1}),
+            ("train", {**content["train"], "added_key": 0.1}),
+            ("train", {**content["train"], "added_key": 0.0, "gone": 1}),
             ("gone", 1),
             ("train.gone", 1),
         ):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from convs2s.config.format import FORMAT, NewerFormatError, check_format, format_of, newest
+from convs2s.config.format import FORMAT, READABLE, NewerFormatError, check_format, format_of, newest
 from convs2s.config.load import parse_params
 from convs2s.config.params import Params
 from convs2s.model.description import digest_of_content, read_description, seal
@@ -31,7 +31,7 @@ from tests.train.tiny import PATHS, default_params, tiny_training, write_tiny
 
 PRESET = "tatoeba-en-de"
 BEFORE = states.FOLDER / "before"
-NEWER = rf"has format {SINCE}; this convs2s reads up to {FORMAT}\. Install convs2s {SINCE} or later"
+NEWER = rf"has format {SINCE}; this convs2s reads up to {READABLE}\. Install convs2s {SINCE} or later"
 
 
 @pytest.fixture
@@ -202,7 +202,7 @@ def test_a_start_from_an_older_model_is_compared_by_its_default(tmp_path: Path) 
 def test_an_older_params_yaml_shows_and_takes_the_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`pipelines.check --list` and `SET="train.layer_dropout=0.1"`; a misspelled key stays an error."""
+    """`pipelines.check --list` and `SET="train.added_key=0.1"`; a misspelled key stays an error."""
     content = change_preset(PRESET, {})
     (tmp_path / content["download"]["folder"]).mkdir(parents=True)
     (tmp_path / "params.yaml").write_text(json.dumps(content), encoding="utf-8")
@@ -214,8 +214,8 @@ def test_an_older_params_yaml_shows_and_takes_the_key(
     assert parse_params(text, "written") == params
     assert text.replace(f"  {KEY}: 0.1\n", "") == rendered(PRESET)
     assert f"  {KEY}: 0.1\n  selection: null" in text.partition("\ntrain:\n")[2].partition("\n\n")[0]
-    with pytest.raises(ValueError, match=rf"train\.layer_droput: unknown key.* did you mean {KEY}\?"):
-        apply_overrides(rendered(PRESET), {"train.layer_droput": 0.1})
+    with pytest.raises(ValueError, match=rf"train\.aded_key: unknown key.* did you mean {KEY}\?"):
+        apply_overrides(rendered(PRESET), {"train.aded_key": 0.1})
 
 
 @pytest.mark.usefixtures("gained")

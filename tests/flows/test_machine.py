@@ -131,9 +131,9 @@ def test_stages_do_not_run_only_for_a_key_that_came_later(
     (repo / "dvc.lock").write_text(json.dumps(lock))
     with (
         gained_keys(),
-        pytest.raises(ValueError, match=r"(?s)as before: train\.layer_dropout\..*force train@1"),
+        pytest.raises(ValueError, match=r"(?s)as before: train\.added_key\..*force train@1"),
     ):
-        toy.set_params(repo, {"train.layer_dropout": 0.0})
+        toy.set_params(repo, {"train.added_key": 0.0})
         machine.execute(machine.parser().parse_args(shlex.split(words)))
 
 
