@@ -36,6 +36,8 @@ LENGTHS, BEAMS, STEPS = (2, 5), 2, 3
 MOST_STEPS = 8
 ENTRIES = 64
 """Target entries that are scored; all of them would take most of the time."""
+NAMED = 3
+"""Weights that a message names."""
 
 
 class Sample:
@@ -95,8 +97,8 @@ def check_reads(seq2seq: Seq2Seq) -> Iterator[None]:
         yield
     if reads.unread:
         raise ValueError(
-            f"expected decoding to read all weights, found {', '.join(sorted(reads.unread))}, which it does "
-            "not read, so that translations would not be the trained model's. Read them in Seq2Seq.encode, "
+            f"expected decoding to read all weights, found {reads.describe_unread()}, which it does not "
+            "read, so that translations would not be the trained model's. Read them in Seq2Seq.encode, "
             "features or output_rows (convs2s/model/seq2seq.py), or train without them."
         )
 
@@ -119,6 +121,12 @@ class Reads(TorchFunctionMode):
         for value in tree_leaves((args, kwargs)):
             self.unread.discard(self.names.get(id(value), ""))
         return function(*args, **(kwargs or {}))
+
+    def describe_unread(self) -> str:
+        """Return the names of weights that were not read, at most three, and the number of the others."""
+        names = sorted(self.unread)
+        others = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        return ", ".join(names[:NAMED]) + others
 
 
 def choose_model(seq2seq: Seq2Seq, wanted: Wanted, device: torch.device) -> SearchModel:
@@ -170,7 +178,7 @@ def build_engine(
             raise
         return None, f"it ends in {type(error).__name__}: {error}"
     if reads.unread:
-        fault = f"it does not read {', '.join(sorted(reads.unread))}"
+        fault = f"it does not read {reads.describe_unread()}"
     if fault is not None:
         return None, fault
     return exact if precision == "float32" else EngineModel(seq2seq, precision), None

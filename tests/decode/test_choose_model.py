@@ -113,6 +113,12 @@ def test_weights_that_decoding_does_not_read_are_an_error() -> None:
         ValueError, match=r"to read all weights, found encoder\.statistics, which it does not"
     ):
         choose(model)
+    for number in range(4):
+        model.encoder.register_buffer(f"more{number}", torch.ones(3))
+    with pytest.raises(
+        ValueError, match=r"found encoder\.more0, encoder\.more1, encoder\.more2 and 2 mo"
+    ):
+        choose(model)
 
 
 @pytest.mark.parametrize("device", ["cpu", "meta"])
