@@ -115,9 +115,7 @@ def test_weights_that_decoding_does_not_read_are_an_error() -> None:
         choose(model)
     for number in range(4):
         model.encoder.register_buffer(f"more{number}", torch.ones(3))
-    with pytest.raises(
-        ValueError, match=r"found encoder\.more0, encoder\.more1, encoder\.more2 and 2 mo"
-    ):
+    with pytest.raises(ValueError, match=r"found encoder\.more0, encoder\.more1, encoder\.more2 and 2 mo"):
         choose(model)
 
 
