@@ -38,9 +38,9 @@ def relative_difference(expected: Tensor, found: Tensor, least: float = 0.0) -> 
     return difference / largest if difference else 0.0
 
 
-def describe_difference(name: str, difference: float) -> str | None:
+def describe_difference(name: str, difference: float, tolerance: float = TOLERANCE) -> str | None:
     """Return a clause for a difference that is not rounding, else None."""
-    return None if difference <= TOLERANCE else f"{name} differ by {difference:.2g} of the largest"
+    return None if difference <= tolerance else f"{name} differ by {difference:.2g} of the largest"
 
 
 def warn_of_difference(fast: str, file: str, plain: str, fault: str) -> None:

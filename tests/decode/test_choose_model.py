@@ -140,6 +140,22 @@ def test_a_decoder_that_differs_step_by_step_is_an_error(
         choose_model(loaded(), "float32", torch.device(device))
 
 
+def test_rounding_of_another_device_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step and a whole pass may take different kernels there."""
+    plain = DecoderBlock.forward
+
+    def forward(self: DecoderBlock, x: Tensor, g: Tensor, memory: Any, window: Any = None) -> Any:
+        output, weights, following = plain(self, x, g, memory, window)
+        return output * (1.0 if window is None else 1.0005), weights, following
+
+    monkeypatch.setattr(DecoderBlock, "forward", forward)
+    model = loaded()
+    sample = Sample(model)
+    assert sample.find_fault(StepwiseModel(model)) is not None
+    monkeypatch.setenv("CONVS2S_ENGINE", "plain")
+    assert isinstance(choose(model), StepwiseModel)
+
+
 class Chosen:
     precision = "float32"
 
