@@ -32,9 +32,13 @@ from convs2s.ids.vocabulary import EOS, UNK
 from convs2s.model.precision import Precision, Wanted, choose_precision
 from convs2s.model.seq2seq import Seq2Seq, average_attention
 
-LENGTHS, BEAMS, STEPS = (2, 5), 2, 3
-"""Of the sample: source tokens of each sentence, hypotheses of each, and tokens of these, at least."""
+LENGTHS = (2, 5)
+"""Source tokens of each sentence of the sample, EOS included."""
+BEAMS = 2
+"""Hypotheses of each sentence."""
+STEPS = 3
 MOST_STEPS = 8
+"""Least and most tokens of a hypothesis; in between, as many as the widest kernel has inputs."""
 ENTRIES = 64
 """Target entries that are scored; all of them would take most of the time."""
 TOLERANCE_OF_STEPS = 0.01

@@ -35,7 +35,7 @@ Rounding is up to 1e-6 of the largest where terms cancel, as for a bias before a
 
 @dataclass(frozen=True)
 class FastLayer:
-    """A layer of the engine, and the file of the plain one that it stands for."""
+    """A layer of the engine, and the file of the plain one that it replaces."""
 
     name: str
     file: str
