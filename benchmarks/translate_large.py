@@ -32,9 +32,9 @@ from benchmarks.machine import (
 )
 from benchmarks.train_step import narrow
 from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.load_words import choose_model
+from convs2s.decode.load import choose_model
 from convs2s.decode.search import SearchModel
-from convs2s.exchange.fairseq_import import SEARCH
+from convs2s.fairseq.importer import SEARCH
 from convs2s.ids.vocabulary import EOS, PAD
 from convs2s.model.initialization import fold_weight_norm
 from convs2s.model.precision import Precision

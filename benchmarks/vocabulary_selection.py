@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from benchmarks.machine import Work, in_turns, machine, make_parser, print_table, write_report
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.stepwise_model import StepwiseModel
-from convs2s.exchange.fairseq_import import SEARCH
+from convs2s.fairseq.importer import SEARCH
 from convs2s.ids.candidates import Candidates
 from convs2s.ids.selection import VocabularySelection
 from convs2s.ids.vocabulary import EOS, PAD

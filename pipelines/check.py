@@ -22,9 +22,9 @@ from convs2s.base.messages import report_errors, visible
 from convs2s.config.faults import models_in
 from convs2s.config.load import flatten_values, load_params, parse_yaml, read_text
 from convs2s.config.params import Params
-from convs2s.package.start import check_models
 from convs2s.text.languages import find_faults
 from pipelines import shell
+from pipelines.stages._models import check_models
 
 BASE = Path(__file__).parents[1] / "experiments" / "base.yaml"
 PARAMS = Path("params.yaml")

@@ -18,7 +18,7 @@ COUNTING = "Composer"  # whose class in convs2s/config refuses YAML that is too 
 FLOORS = """
     cli
     commands
-    serve | exchange
+    serve | fairseq
     package
     train | decode | score
     model, engine
@@ -26,7 +26,6 @@ FLOORS = """
     ids
     config
     base
-    watch
 """
 
 

@@ -20,7 +20,7 @@ from dvc.stage.run import cmd_run
 from ruamel.yaml import YAML
 
 from pipelines import check
-from pipelines.flows.graph import name_of
+from pipelines.flows.graph import stage_name
 from tests.faults import repository, results
 from tests.flows import toy
 from tests.later_keys import gained_keys
@@ -163,7 +163,7 @@ def graph_of(folder: Path) -> Any:
     """Return the graph of stage names, from each stage to those after it."""
     with Repo(str(folder)) as repo:
         edges = repo.index.graph.edges
-        return nx.DiGraph([(name_of(parent), name_of(child)) for child, parent in edges])
+        return nx.DiGraph([(stage_name(parent), stage_name(child)) for child, parent in edges])
 
 
 def of_stages(words: str, names: set[str]) -> set[str]:
@@ -413,7 +413,7 @@ def test_no_value_of_params_yaml_reaches_a_shell(clone: Path, monkeypatch: pytes
     toy.dvc(clone, "repro")
     executed = (clone / "ran.txt").read_text().splitlines()
     with Repo(str(clone)) as repo:
-        assert sorted(executed) == sorted(name_of(stage) for stage in repo.index.stages if stage.cmd)
+        assert sorted(executed) == sorted(stage_name(stage) for stage in repo.index.stages if stage.cmd)
     assert f"train@{attack('seeds.0')}" in executed
     assert f"ensemble@{attack('evaluate.ensembles.0')}" in executed
     assert {path.name for path in clone.rglob("PWNED*")} == {"PWNED.package.name"}

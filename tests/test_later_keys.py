@@ -14,13 +14,13 @@ from convs2s.config.params import Params
 from convs2s.model.description import digest_of_content, read_description, seal
 from convs2s.model.storage import load_model, save_model
 from convs2s.package.folder import Settings, check_same, read_settings, write_package
-from convs2s.package.start import check_start
 from convs2s.package.translator import load
-from convs2s.train.checkpoint import read_checkpoint
-from convs2s.train.job import Job, training_fingerprint
-from convs2s.train.work_folder import WorkFolder
+from convs2s.train.running.checkpoint import read_checkpoint
+from convs2s.train.running.job import Job, training_fingerprint
+from convs2s.train.running.work_folder import WorkFolder
 from pipelines import check
 from pipelines.preset import apply_overrides
+from pipelines.stages._models import check_start
 from tests.decode.parrot import TOKENIZE, TRANSLATE
 from tests.golden import states
 from tests.later_keys import DEFAULT, KEY, SECTIONS, SINCE, gained_keys
@@ -174,7 +174,7 @@ def test_a_checkpoint_of_a_newer_version_stops_the_training(
     """A training from scratch would cost what the checkpoint holds."""
     training = tiny_training(tmp_path, layers=1)
     folder = WorkFolder(tmp_path / "work", {"seed": "1"})
-    monkeypatch.setattr("convs2s.train.checkpoint.FORMAT", "1.2.0")
+    monkeypatch.setattr("convs2s.train.running.checkpoint.FORMAT", "1.2.0")
     folder.save(training)
     [path] = folder.own.iterdir()
     with pytest.raises(

@@ -323,6 +323,11 @@ def write_folder(folder: Path, pairs: Iterable[tuple[str, str]]) -> None:
             writer.write(*pair)
 
 
+def list_files(path: Path) -> list[Path]:
+    """Return a file, or the files in a folder, in order of their names."""
+    return [path] if path.is_file() else sorted(file for file in path.glob("[!.]*") if file.is_file())
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """Read a JSON object; raise FileNotFoundError without a file, ValueError if it holds anything else.
 

@@ -13,7 +13,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
-from convs2s.watch.progress_bar import ProgressBar
+from convs2s.base.progress_bar import ProgressBar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -61,7 +61,7 @@ def add_candidates(commands: Any) -> None:
 
 def run_candidates(options: argparse.Namespace) -> None:
     """Write the candidates."""
-    from convs2s.package.candidates import write_candidates_of_text  # noqa: PLC0415
+    from convs2s.package.text_candidates import write_candidates_of_text  # noqa: PLC0415
 
     summary = write_candidates_of_text(options.model, options.source, options.target, options.output)
     print(f"{options.output}: {summary}", file=sys.stderr)

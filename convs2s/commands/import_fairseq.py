@@ -74,9 +74,9 @@ def add(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Import a checkpoint and print a summary of it; errors as `import_fairseq` of convs2s.exchange."""
+    """Import a checkpoint and print a summary of it; errors as `import_fairseq` of convs2s.fairseq."""
     # This import takes seconds; --help must not.
-    from convs2s.exchange.fairseq_import import import_fairseq  # noqa: PLC0415
+    from convs2s.fairseq.importer import import_fairseq  # noqa: PLC0415
 
     names = "max_length_ratio", "max_length_extra", "max_length_of"
     summary = import_fairseq(

@@ -25,7 +25,7 @@ def batches(lengths: Sequence[int], batch_sentences: int) -> Iterator[list[int]]
         start += fit
 
 
-def pad(rows: Sequence[Sequence[int]]) -> Int64[Tensor, "B S"]:
+def pad_ids(rows: Sequence[Sequence[int]]) -> Int64[Tensor, "B S"]:
     """Return rows of ids as one tensor, with short rows padded at the end."""
     width = max(map(len, rows))
     return torch.tensor([[*row, *itertools.repeat(PAD, width - len(row))] for row in rows])

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float32
 
 from convs2s.config.translate import TranslateParams
-from convs2s.decode.batches import batches, cut, pad
+from convs2s.decode.batches import batches, cut, pad_ids
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.parallel import run_in_processes
 from convs2s.decode.sampling import Sampler, Sampling
@@ -204,7 +204,8 @@ class WordTranslator:
         if sampling is not None:
             numbers = [(row.sentence, row.part) for row in rows]
             search = Sampler(self.params, keep_attention, sampling, numbers)
-        source, lengths = pad([row.ids for row in rows]).to(self.device), [len(row.ids) - 1 for row in rows]
+        source = pad_ids([row.ids for row in rows]).to(self.device)
+        lengths = [len(row.ids) - 1 for row in rows]
         if self.params.max_length_of == "batch":
             lengths = [max(lengths)] * len(rows)
         limits = [max(self._longest(n), len(row.prefix)) for n, row in zip(lengths, rows, strict=True)]

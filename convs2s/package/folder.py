@@ -159,6 +159,13 @@ def check_whole(folder: Path) -> None:
     check_files(folder, description.files, (description.files.keys() | NEEDED) - {WEIGHTS})
 
 
+def list_models(folder: Path) -> list[Path]:
+    """Return a model folder, or the model folders in a folder, in order of their names."""
+    if (folder / DESCRIPTION).is_file():
+        return [folder]
+    return sorted(path.parent for path in folder.glob(f"*/{DESCRIPTION}"))
+
+
 def check_same(first: Path, other: Path) -> None:
     """Raise ValueError unless two models can translate together: same words, same ids."""
     digests = [read_description(folder).files for folder in (first, other)]

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from jaxtyping import Float32
 
-from convs2s.decode.batches import pad
+from convs2s.decode.batches import pad_ids
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.ids.vocabulary import EOS
 from convs2s.model.seq2seq import Seq2Seq
@@ -53,8 +53,8 @@ def read_layers(translator: WordTranslator, words: Sequence[str]) -> LayerAttent
         raise ValueError(f"expected a sentence, found a text {fault}.")
     [[best, *_]] = translator.search(rows, keep_attention=False)
     with torch.inference_mode():  # the translation is known, so all positions are computed at once
-        memory = model.encode(pad([rows[0].ids]).to(translator.device))
-        targets = pad([[EOS, *best.tokens[:-1]]]).to(translator.device)
+        memory = model.encode(pad_ids([rows[0].ids]).to(translator.device))
+        targets = pad_ids([[EOS, *best.tokens[:-1]]]).to(translator.device)
         _, attention, _ = model.features(targets, memory)
     source, target = translator.source, translator.target.vocabulary
     return LayerAttention(

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from convs2s.config.faults import validate
 from convs2s.config.text import SelectionParams
 from convs2s.config.translate import TranslateParams
-from convs2s.decode.load_words import load_words
+from convs2s.decode.load import load_word_translator
 from convs2s.decode.sampling import Sampling
 from convs2s.decode.translations import Attention, Hypothesis, PutBack, one_line
 from convs2s.decode.unknown_characters import Source, put_back, read_source
@@ -117,7 +117,7 @@ class Translator:
         sources = self.read(texts)
         begun = [Source([])] * len(sources)
         if prefixes is not None:
-            begun = [self._read_target(prefix) for prefix in list_texts(prefixes)]
+            begun = [self._read_target(prefix) for prefix in as_texts(prefixes)]
         n_best_lists = self.words.translate(
             [source.seen for source in sources],
             keep_attention,
@@ -132,7 +132,7 @@ class Translator:
 
     def read(self, texts: str | Sequence[str]) -> list[Source]:
         """Return the words of each text, and those that the model sees."""
-        return [read_source(text, self.source.tokenize, self.words.source) for text in list_texts(texts)]
+        return [read_source(text, self.source.tokenize, self.words.source) for text in as_texts(texts)]
 
     def score(
         self,
@@ -148,7 +148,7 @@ class Translator:
             ValueError: if the numbers of translations and texts differ, or the model's scores are not
                 numbers.
         """
-        sources, targets = self.read(texts), [self._read_target(text) for text in list_texts(translations)]
+        sources, targets = self.read(texts), [self._read_target(text) for text in as_texts(translations)]
         scores = self.words.score([s.seen for s in sources], [t.seen for t in targets], on_done)
         return [
             score._replace(unknown_characters=source.unknown + target.unknown)
@@ -199,7 +199,7 @@ class Translator:
         )
 
 
-def list_texts(texts: str | Sequence[str]) -> list[str]:
+def as_texts(texts: str | Sequence[str]) -> list[str]:
     """Return texts as a list; a lone surrogate, no character, becomes a question mark."""
     rows = [texts] if isinstance(texts, str) else texts
     return [text.encode("utf-8", "replace").decode("utf-8") for text in rows]
@@ -241,7 +241,7 @@ def load(
     if candidates is not None and params.selection is None:
         params = params.model_copy(update={"selection": SELECTION})
     table = paths[0] / "candidates.npz" if candidates is None else Path(candidates)
-    words = load_words(paths, paths[0], table, params, device, processes=processes)
+    words = load_word_translator(paths, paths[0], table, params, device, processes=processes)
     replaces = settings.replace if replace is None else replace
     dictionary = read_dictionary(paths[0] / "dictionary.tsv") if replaces else None
     return Translator(words, *load_tokenizers(paths[0], settings), dictionary, read_facts(paths[0]))

@@ -34,7 +34,7 @@ def claim(root: Path) -> Iterator[None]:
         raise ValueError(f"another flow run works in {root}. Wait for it to end, or cancel it.") from None
 
 
-def name_of(overrides: Mapping[str, Any], tree: str = "") -> str:
+def experiment_name(overrides: Mapping[str, Any], tree: str = "") -> str:
     """Return a name for an experiment, or its copy: its overrides, and a hash of them and the git tree."""
     facts = json.dumps([overrides, tree], sort_keys=True, default=str)
     words = "-".join(f"{key.split('.')[-1]}-{value}" for key, value in overrides.items())

@@ -44,7 +44,7 @@ def read_graph(root: Path, label: str = "") -> dict[str, Stage]:
     stages: dict[str, Stage] = {}
     with Repo(str(root)) as repo:
         for stage, parents in _ordered(repo):
-            stages[name_of(stage)] = _stage(stage, [stages[parent] for parent in parents], root, label)
+            stages[stage_name(stage)] = _stage(stage, [stages[parent] for parent in parents], root, label)
     return stages
 
 
@@ -54,24 +54,24 @@ def up_to_date(root: Path) -> set[str]:
     with Repo(str(root)) as repo, repo.lock:
         for stage, parents in _ordered(repo):
             if parents <= fresh and not stage.changed():
-                fresh.add(name_of(stage))
+                fresh.add(stage_name(stage))
     return fresh
 
 
 def _ordered(repo: Repo) -> Iterator[tuple[Any, set[str]]]:
     """Yield DVC's stages, parents first, and the names of their parents."""
     children = repo.index.graph.reverse()  # DVC's edges point from a stage to its parents
-    for stage in lexicographical_topological_sort(children, key=name_of):
-        yield stage, {name_of(parent) for parent in children.predecessors(stage)}
+    for stage in lexicographical_topological_sort(children, key=stage_name):
+        yield stage, {stage_name(parent) for parent in children.predecessors(stage)}
 
 
-def name_of(stage: Any) -> str:
+def stage_name(stage: Any) -> str:
     """Return the name of a stage item of dvc.yaml, or the path of a .dvc file from the root."""
     return str(stage.name) if isinstance(stage, PipelineStage) else str(stage.path_in_repo)
 
 
 def _stage(stage: Any, parents: Sequence[Stage], root: Path, label: str) -> Stage:
-    name, meta = name_of(stage), stage.meta or {}
+    name, meta = stage_name(stage), stage.meta or {}
     values = {
         key: value
         for dep in stage.deps

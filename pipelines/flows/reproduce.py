@@ -36,8 +36,8 @@ def reproduce(params: RunParams = RunParams()) -> State[Any]:  # noqa: B008
     with experiment.claim(ROOT):
         root, name, (text, values) = ROOT, "", params.render(ROOT)  # which checks params.yaml
         if changes := params.changes():
-            name = experiment.name_of(changes, workspace.snapshot(ROOT))
-            root = experiment.copy_workspace(ROOT, experiment.name_of(changes), text, values)
+            name = experiment.experiment_name(changes, workspace.snapshot(ROOT))
+            root = experiment.copy_workspace(ROOT, experiment.experiment_name(changes), text, values)
         state = StagesRun(params, list(read_graph(root).values())).run()
         if state.is_completed() and (root / "data" / "evaluation" / "scores.csv").is_file():
             show_report(root, name)

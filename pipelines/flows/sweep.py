@@ -47,9 +47,9 @@ def sweep(params: SweepParams) -> State[Any]:
         rows, stages = dict[str, Row](), dict[str, list[Stage]]()
         for row in read_table(params.table).list_rows(base.model):
             changes = row.changes | params.changes() | row.changes  # in this order, as names may be cut
-            name = f"{params.table}-{experiment.name_of(changes, tree)}"
+            name = f"{params.table}-{experiment.experiment_name(changes, tree)}"
             rows[name] = replace(row, changes=changes)
-            folder = f"{params.table}-{experiment.name_of(changes)}"
+            folder = f"{params.table}-{experiment.experiment_name(changes)}"
             root = experiment.copy_workspace(ROOT, folder, *params.render(ROOT, row.changes))
             stages[name] = list(read_graph(root, ", ".join(row.labels.values())).values())
         run = StagesRun(params, [stage for row_stages in stages.values() for stage in row_stages])

@@ -21,7 +21,7 @@ from convs2s.score.identity import SetIdentity
 from convs2s.text.words.tokenization import Tokenizer
 from pipelines import shell
 from pipelines.check import check_git
-from pipelines.report.scores import find, read_json
+from pipelines.report.scores import find, read_result
 
 LOCK = "dvc.lock"
 FILES = (
@@ -73,7 +73,7 @@ class Run:
 
     def json(self, path: str) -> Any:
         """Return the content of a JSON file of data/."""
-        return read_json(self.folder / "data" / path)
+        return read_result(self.folder / "data" / path)
 
     def table(self, path: str) -> pd.DataFrame:
         """Return the content of a CSV file of data/."""

@@ -32,7 +32,7 @@ def find(path: Path) -> Path:
     return path
 
 
-def read_json(path: Path) -> Any:
+def read_result(path: Path) -> Any:
     """Return the content of a JSON file of a run."""
     return json.loads(find(path).read_text(encoding="utf-8"))
 
@@ -47,9 +47,9 @@ def summarize(data: Path, experiment: str = "") -> str:
     lines = [
         "Scores of the test set\n",
         table.to_string(col_space={title: len(str(title)) + 1 for title in table}) + "\n",
-        f"of {SetIdentity(**read_json(evaluation / 'test_set.json'))}\n",
-        *list_unknown(read_json(evaluation / "metrics.json")),
-        *(f"{TITLES[name]:16}{text}" for name, text in read_json(evaluation / "signatures.json").items()),
+        f"of {SetIdentity(**read_result(evaluation / 'test_set.json'))}\n",
+        *list_unknown(read_result(evaluation / "metrics.json")),
+        *(f"{TITLES[name]:16}{text}" for name, text in read_result(evaluation / "signatures.json").items()),
         "\nExample translations\n",
         *show_examples(find(evaluation / "examples.tsv")),
         *list_mistakes(data / "filtered" / "report.json"),
@@ -94,7 +94,7 @@ def show_examples(path: Path) -> list[str]:
 
 def list_mistakes(path: Path) -> list[str]:
     """Return a line for each warning on the corpus, and on the pairs that are also in training."""
-    counts = read_json(path) if path.exists() else {}
+    counts = read_result(path) if path.exists() else {}
     return [f"Warning: {warning}" for warning in counts.get("warnings", [])] + [
         f"{split} pairs also in training: {overlap['pairs']:,} of {overlap['of']:,}"
         for split, overlap in counts.get("overlap", {}).items()

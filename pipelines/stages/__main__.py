@@ -22,7 +22,7 @@ from convs2s.config.section import Languages, Seeds, path_or_none
 from convs2s.config.text import AugmentModels, AugmentText
 from convs2s.config.train import StartFrom
 from pipelines.stages._guard import unchanged
-from pipelines.stages._lifetime import MARK, live_with_dvc
+from pipelines.stages._lifetime import DVC_STAGE, live_with_dvc
 
 SECTIONS: dict[Any, str] = {Params.model_fields[name].annotation: name for name in Params.model_fields}
 SECTIONS |= {Languages: "languages", Seeds: "seeds", StartFrom: "train.start_from"}
@@ -77,10 +77,10 @@ def start(name: str, arguments: Sequence[str]) -> None:
     Invalid values are an error even for stages that use none of them: it is best found in the first stage.
     A stage may have a function `finish`, which gets `work` and `seed` if DVC will record its result.
     """
-    item = os.environ.get(MARK)
+    item = os.environ.get(DVC_STAGE)
     with unchanged(item) if item else contextlib.nullcontext(load_params()) as params:
         if path_or_none(params.train.start_from) or path_or_none(params.augment.models):
-            from convs2s.package.start import check_models  # noqa: PLC0415  # takes a second
+            from pipelines.stages._models import check_models  # noqa: PLC0415  # takes a second
 
             check_models(params)
         stage = importlib.import_module(f"pipelines.stages.{name}")  # only now: changes of it are noticed
@@ -106,6 +106,6 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    if MARK in os.environ:
+    if DVC_STAGE in os.environ:
         live_with_dvc()
     main(sys.argv[1:])

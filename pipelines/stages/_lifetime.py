@@ -13,7 +13,7 @@ import time
 
 import psutil
 
-MARK = "DVC_STAGE"  # DVC sets it for the commands of a stage
+DVC_STAGE = "DVC_STAGE"  # DVC sets it for the commands of a stage
 GRACE = 10.0  # seconds to remove unfinished files, or for a training to save, after DVC has ended
 
 
@@ -24,7 +24,7 @@ def live_with_dvc() -> None:
             signal.signal(number, lambda number, _: sys.exit(128 + number))
     # DVC starts a shell, which may have become the stage; the adopter of orphans is in another process group.
     group = [p for p in psutil.Process().parents() if os.getpgid(p.pid) == os.getpgid(0)]
-    dvc = next((p for p in group if p.environ().get(MARK) != os.environ[MARK]), None)
+    dvc = next((p for p in group if p.environ().get(DVC_STAGE) != os.environ[DVC_STAGE]), None)
     if dvc is None:
         sys.exit("The DVC command that started this stage has ended.")
     threading.Thread(target=end_after, args=(os.pidfd_open(dvc.pid),), daemon=True).start()

@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from convs2s.base.files import read_lines, write_folder
+from convs2s.base.files import list_files, read_lines, write_folder
+from convs2s.base.progress_bar import ProgressBar
 from convs2s.config.section import path_or_none
 from convs2s.config.text import AugmentModels, AugmentText
-from convs2s.package.start import list_models, list_texts
 from convs2s.text.sources.pair_files import clean
-from convs2s.watch.progress_bar import ProgressBar
 
 if TYPE_CHECKING:
     from convs2s.package.translator import Translator
@@ -30,9 +29,10 @@ def run(models: AugmentModels, text: AugmentText, raw: Path, out: Path) -> None:
         return
     # These imports take seconds.
     from convs2s.base.parallel import cores  # noqa: PLC0415
+    from convs2s.package.folder import list_models  # noqa: PLC0415
     from convs2s.package.translator import load  # noqa: PLC0415
 
-    files = list_texts(back) if back else [raw / "source.txt"]
+    files = list_files(back) if back else [raw / "source.txt"]
 
     def lines() -> Iterator[str]:
         return filter(str.strip, (clean(line) for path in files for line in read_lines(path)))
@@ -47,7 +47,7 @@ def run(models: AugmentModels, text: AugmentText, raw: Path, out: Path) -> None:
 
 def translate_lines(translator: "Translator", lines: Iterator[str], total: int) -> Iterator[tuple[str, str]]:
     """Yield each of `total` lines with its translation, in order, a chunk at a time; show progress."""
-    from convs2s.decode.load_words import CHUNK_BATCHES  # noqa: PLC0415  # as above
+    from convs2s.decode.load import CHUNK_BATCHES  # noqa: PLC0415  # as above
 
     most = CHUNK_BATCHES * translator.words.params.batch_sentences
     with ProgressBar(total=total, desc="augment", unit=" sentences", unit_scale=True) as progress:

@@ -6,8 +6,8 @@ from convs2s.config.load import load_params
 from convs2s.config.model import ModelParams
 from convs2s.config.train import RunSection, TrainParams
 from convs2s.model.description import digest_of_file
-from convs2s.train.run import train_model
-from convs2s.train.work_folder import remove_ended
+from convs2s.train.running.run import train_model
+from convs2s.train.running.work_folder import remove_ended
 from pipelines.stages._guard import declared
 
 

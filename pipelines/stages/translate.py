@@ -8,7 +8,7 @@ from convs2s.config.section import Languages, Seeds
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateSection
 from convs2s.decode.length_normalization import read_alpha, with_alpha
-from convs2s.decode.load_words import load_words, models_of, translate_corpus
+from convs2s.decode.load import load_word_translator, models_of, translate_corpus
 from convs2s.decode.translations import write_translations
 from convs2s.decode.unknown_characters import put_back_all, read_source
 from convs2s.text.words.tokenization import Tokenizer, load_tokenizer
@@ -38,7 +38,7 @@ def run(
     tokenizer = load_tokenizer(languages[0], tokenize, truecasers / "source.tsv")
     models, table = models_of(member, seeds, trained), candidates / "candidates.npz"
     alpha = read_alpha(tuned / member / "alpha.json")
-    translator = load_words(models, vocabulary, table, with_alpha(params, alpha))
+    translator = load_word_translator(models, vocabulary, table, with_alpha(params, alpha))
     print(translator.precision, file=sys.stderr)
     lines = read_lines(test / "source.txt")
     sources = [read_source(line, tokenizer.words, translator.source) for line in lines]

@@ -35,7 +35,7 @@ def run(
     rows, chosen = list[tuple[float, float, float]](), {"alpha": translate.alpha}
     if translate.alpha == "tuned":
         # These import PyTorch, which takes seconds.
-        from convs2s.decode.load_words import load_words, models_of, translate_corpus  # noqa: PLC0415
+        from convs2s.decode.load import load_word_translator, models_of, translate_corpus  # noqa: PLC0415
         from convs2s.decode.unknown_characters import put_back_all, read_source  # noqa: PLC0415
         from convs2s.score.corpus_scores import length_ratio, tokenized_bleu  # noqa: PLC0415
 
@@ -44,7 +44,7 @@ def run(
         # Keep the whole beam; the alpha of the search itself only orders it.
         search = with_alpha(translate, NEUTRAL).model_copy(update={"n_best": translate.beam_size})
         models = models_of(member, seeds, trained)
-        translator = load_words(models, vocabulary, candidates / "candidates.npz", search)
+        translator = load_word_translator(models, vocabulary, candidates / "candidates.npz", search)
         print(translator.precision, file=sys.stderr)
         sources = [read_source(source, str.split, translator.source) for source, _ in pairs]
         translated = translate_corpus(translator, [source.seen for source in sources], keep_attention=False)

@@ -217,7 +217,7 @@ def test_options_reach_the_library(package: Path, monkeypatch: pytest.MonkeyPatc
 
 # Slow to import, and not needed for translation.
 FORBIDDEN = {
-    "convs2s.config.params", "convs2s.exchange", "convs2s.score", "convs2s.train", "dvc", "matplotlib",
+    "convs2s.config.params", "convs2s.fairseq", "convs2s.score", "convs2s.train", "dvc", "matplotlib",
     "pandas", "pipelines", "prefect", "sacrebleu", "sacremoses",
     "sympy", "torch._dynamo", "torch._inductor",
 }  # fmt: skip

@@ -9,7 +9,7 @@ from torch import Tensor
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.decode.word_translator import WordTranslator
-from convs2s.exchange.fairseq_import import SEARCH
+from convs2s.fairseq.importer import SEARCH
 from convs2s.ids.vocabulary import EOS
 from convs2s.model.multistep_attention import Memory
 from convs2s.text.vocabulary.codec import Codec

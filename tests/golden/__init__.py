@@ -12,8 +12,8 @@ from torch import Tensor
 
 from convs2s.cli import main
 from convs2s.config.model import ModelParams
-from convs2s.exchange.fairseq_architecture import read_architecture
-from convs2s.exchange.fairseq_files import Checkpoint
+from convs2s.fairseq.architecture import read_architecture
+from convs2s.fairseq.files import Checkpoint
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import load_model
 

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch.testing import assert_close
 
 from convs2s.decode.search import SearchModel
-from convs2s.exchange.fairseq_weights import order_ids
+from convs2s.fairseq.weights import order_ids
 from convs2s.ids.vocabulary import EOS, PAD
 from convs2s.model.seq2seq import Seq2Seq
 from tests.decode.parrot import make_search

@@ -27,12 +27,12 @@ from convs2s.model.storage import load_model
 from convs2s.package.facts import Facts
 from convs2s.package.folder import TokenizerFile, TranslateFile
 from convs2s.package.translator import load
-from convs2s.train.checkpoint import save_checkpoint
-from convs2s.train.job import Job, training_fingerprint
 from convs2s.train.loop import EpochReport, UpdateReport, train, validation_loss
+from convs2s.train.running.checkpoint import save_checkpoint
+from convs2s.train.running.job import Job, training_fingerprint
+from convs2s.train.running.work_folder import WorkFolder
 from convs2s.train.setup import build_training
 from convs2s.train.training import State, Training
-from convs2s.train.work_folder import WorkFolder
 from tests.package.small_package import write_small_package
 from tests.train.tiny import ALONE, PATHS, tiny_params, write_tiny
 

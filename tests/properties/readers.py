@@ -17,7 +17,7 @@ from backports import zstd
 
 from convs2s.base.files import read_folder, read_lines
 from convs2s.config.load import load_params
-from convs2s.exchange.fairseq_files import read_checkpoint, read_fairseq_dictionary
+from convs2s.fairseq.files import read_checkpoint, read_fairseq_dictionary
 from convs2s.ids.candidates import Candidates, read_candidates, write_candidates
 from convs2s.ids.encoded import EncodedCorpus, EncodedSentences, write_encoded
 from convs2s.ids.vocabulary import EOS, read_vocabulary

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 import torch
 
-from convs2s.exchange.fairseq_architecture import read_architecture
-from convs2s.exchange.fairseq_files import read_checkpoint
-from convs2s.exchange.fairseq_import import build_model
+from convs2s.fairseq.architecture import read_architecture
+from convs2s.fairseq.files import read_checkpoint
+from convs2s.fairseq.importer import build_model
 from convs2s.ids.candidates import read_candidates
 from convs2s.model.description import digest_of_content
 from convs2s.model.storage import load_model

@@ -18,14 +18,14 @@ import pytest
 import torch
 
 from convs2s.config.format import FORMAT
-from convs2s.exchange.fairseq_architecture import read_architecture
-from convs2s.exchange.fairseq_files import read_checkpoint
-from convs2s.exchange.fairseq_import import build_model, find_language
+from convs2s.fairseq.architecture import read_architecture
+from convs2s.fairseq.files import read_checkpoint
+from convs2s.fairseq.importer import build_model, find_language
 from convs2s.ids.candidates import Candidates, write_candidates
 from convs2s.model.description import digest_of_content, seal
 from convs2s.model.storage import write_tensors
 from convs2s.package.translator import load
-from convs2s.train import checkpoint as training_checkpoint
+from convs2s.train.running import checkpoint as training_checkpoint
 from convs2s.train.training import State
 from tests.golden import FAIRSEQ_SIZES, PLAIN, tensors
 from tests.package.small_package import edit_settings, write_small_package

@@ -49,7 +49,7 @@ def test_a_damaged_file_is_read_or_named(reader: Reader, tmp_path: Path) -> None
             assert path.name.split(".")[0] in str(error), f"seed {seed} with {content!r}: {error}"
 
 
-OF_STRANGERS = ("config", "exchange", "ids", "model", "package", "text")
+OF_STRANGERS = ("config", "fairseq", "ids", "model", "package", "text")
 """Packages that read params.yaml, corpora, archives, model folders and checkpoints of fairseq."""
 ELSEWHERE = {
     "load_start": "load_model, then shapes: tests/model",

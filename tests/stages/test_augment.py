@@ -11,8 +11,8 @@ from convs2s.base.files import read_folder, write_folder
 from convs2s.config.params import Params
 from convs2s.config.section import NOTHING
 from convs2s.model.description import seal
-from convs2s.package.start import check_models
 from pipelines.stages import augment
+from pipelines.stages._models import check_models
 from tests.package.small_package import write_small_package
 from tests.presets import change_preset
 
@@ -47,7 +47,7 @@ def test_the_training_source_is_translated(
     expected = convs2s.load(model, "cpu").translate(SENTENCES)
     assert len(set(expected)) == len(SENTENCES)  # the small model's differ in length only
     for batches in (64, 1):
-        monkeypatch.setattr("convs2s.decode.load_words.CHUNK_BATCHES", batches)
+        monkeypatch.setattr("convs2s.decode.load.CHUNK_BATCHES", batches)
         assert run(tmp_path, model) == list(zip(SENTENCES, expected, strict=True))
 
 

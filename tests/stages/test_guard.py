@@ -14,7 +14,7 @@ from convs2s.config.load import load_params
 from pipelines.stages import __main__ as runner
 from pipelines.stages import filter as filter_stage
 from pipelines.stages._guard import declared, unchanged
-from pipelines.stages._lifetime import MARK
+from pipelines.stages._lifetime import DVC_STAGE
 from tests.pipeline import WITH_ENSEMBLE, bare_repository
 
 ROOT = Path(__file__).parents[2]
@@ -100,7 +100,7 @@ def test_the_runner_guards_a_stage_that_dvc_has_started(monkeypatch: pytest.Monk
     monkeypatch.setattr(filter_stage, "run", edit(TEXT, "a", "aa"))
     monkeypatch.setattr(runner, "annotations", lambda _: {})
     runner.start("filter", [])
-    monkeypatch.setenv(MARK, "filter")
+    monkeypatch.setenv(DVC_STAGE, "filter")
     with pytest.raises(ValueError, match="changed while the stage ran"):
         runner.start("filter", [])
     assert load_params().filter.max_words == 175

@@ -11,7 +11,7 @@ from multiprocessing.context import ForkProcess
 import torch.distributed as dist
 
 from convs2s.config.train import TrainParams
-from convs2s.train.launch import LAUNCHER
+from convs2s.train.running.launch import LAUNCHER
 
 
 @contextlib.contextmanager

@@ -11,12 +11,18 @@ from safetensors.torch import load_file
 from torch.testing import assert_close
 
 from convs2s.model.storage import save_model
-from convs2s.train.checkpoint import load_mean, load_weights, read_checkpoint, restore, save_checkpoint
 from convs2s.train.distributed import Workers
 from convs2s.train.loop import UpdateReport, train
-from convs2s.train.run import begin
+from convs2s.train.running.checkpoint import (
+    load_mean,
+    load_weights,
+    read_checkpoint,
+    restore,
+    save_checkpoint,
+)
+from convs2s.train.running.run import begin
+from convs2s.train.running.work_folder import WorkFolder
 from convs2s.train.training import Training
-from convs2s.train.work_folder import WorkFolder
 from tests.model.changed import ChangedSeq2Seq
 from tests.model.small import small_model, small_params
 from tests.train.tiny import tiny_training, weights
@@ -169,7 +175,7 @@ def test_a_checkpoint_has_all_of_a_trainings_tensors_and_no_others(
 
 def test_lack_of_memory_is_not_damage(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A training would start from scratch for want of a few gigabytes."""
-    monkeypatch.setattr("convs2s.train.checkpoint.checksum", mock.Mock(side_effect=MemoryError))
+    monkeypatch.setattr("convs2s.train.running.checkpoint.checksum", mock.Mock(side_effect=MemoryError))
     with pytest.raises(MemoryError):
         read_checkpoint(path)
 

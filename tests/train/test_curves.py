@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.train.curves import Events, write_curves
+from convs2s.train.running.curves import Events, write_curves
 from convs2s.train.training import Record
 
 EPOCH: Record = {"updates": 73, "validation_perplexity": 9.5}

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from convs2s.train.follow import defer_signals
+from convs2s.train.running.follow import defer_signals
 
 
 def test_the_second_ctrl_c_interrupts(in_foreground: None, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from convs2s.config.text import SelectionParams
 from convs2s.config.train import TrainParams
-from convs2s.train.job import NO_EFFECT, Job, training_fingerprint
+from convs2s.train.running.job import NO_EFFECT, Job, training_fingerprint
 from tests.train.tiny import PATHS, default_params, write_tiny
 
 SELECTING = {"selection": SelectionParams(common=2, candidates=5)}

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from convs2s.train.launch import launch
+from convs2s.train.running.launch import launch
 from tests.train.tiny import ROOT, tiny_params
 
 PLACE = """
@@ -105,6 +105,6 @@ def test_a_launcher_that_cannot_work_is_refused(
     settings: dict[str, Any], message: str, begin: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A wrong command, and addresses that are not this machine's."""
-    monkeypatch.setattr("convs2s.train.launch.MEETING", 0.1)
+    monkeypatch.setattr("convs2s.train.running.launch.MEETING", 0.1)
     with pytest.raises(OSError, match=message):
         begin("none", **settings)

@@ -14,7 +14,7 @@ from convs2s.train import loop
 from convs2s.train.batch_update import finish_update, queue_update
 from convs2s.train.distributed import Workers
 from convs2s.train.loop import UpdateReport, train, validation_loss
-from convs2s.train.run import metrics
+from convs2s.train.running.run import metrics
 from convs2s.train.training import Training, UpdateResult
 from tests.train.tiny import VOCABULARY, batches, tiny_training, weights
 

@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from convs2s.config.params import Params
-from convs2s.train import run
+from convs2s.train.running import run
 from tests.train.forks import launch_forks
 from tests.train.test_run import in_process, prepare
 from tests.train.test_worker_faults import check_equal
@@ -26,7 +26,7 @@ from tests.train.tiny import ROOT, tiny_params, write_tiny
 TRAIN = """
 from convs2s.config.load import load_params
 from convs2s.base.messages import report_errors
-from convs2s.train.run import train_model
+from convs2s.train.running.run import train_model
 from tests.train.tiny import PATHS
 params = load_params()
 with report_errors("train", "", ""):

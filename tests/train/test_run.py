@@ -12,12 +12,12 @@ from filelock import FileLock, Timeout
 from safetensors.torch import load_file
 from torch.testing import assert_close
 
+from convs2s.base.progress_bar import Progress
 from convs2s.config.params import Params
-from convs2s.train import run
-from convs2s.train.launch import LAUNCHER
-from convs2s.train.run import sum_up, train_model
-from convs2s.train.work_folder import remove_ended
-from convs2s.watch.progress_bar import Progress
+from convs2s.train.running import run
+from convs2s.train.running.launch import LAUNCHER
+from convs2s.train.running.run import sum_up, train_model
+from convs2s.train.running.work_folder import remove_ended
 from tests.train.forks import launch_forks
 from tests.train.tiny import PATHS, tiny_params, write_tiny
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from convs2s.train import run
-from convs2s.train.launch import launch
+from convs2s.train.running import run
+from convs2s.train.running.launch import launch
 from tests.train.test_run import in_process, prepare
 
 pytestmark = pytest.mark.slow
@@ -16,7 +16,8 @@ pytestmark = pytest.mark.slow
 # A worker that sends itself a signal after an update, once; others miss it after 5 s.
 FAULTY = """
 import datetime, os, pathlib
-from convs2s.train import distributed, run
+from convs2s.train import distributed
+from convs2s.train.running import run
 distributed.TIMEOUT = datetime.timedelta(seconds=5)
 whole, rank = run.train, {rank}
 def faulty(training):

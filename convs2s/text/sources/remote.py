@@ -22,9 +22,9 @@ import requests
 
 from convs2s.base.files import atomic_path
 from convs2s.base.messages import visible
+from convs2s.base.progress_bar import ProgressBar
 from convs2s.config.download import RemoteFile, UrlSource
 from convs2s.text.sources.pair_files import Part, file_part, list_names
-from convs2s.watch.progress_bar import ProgressBar
 
 logger = logging.getLogger(__name__)
 pooch.get_logger().setLevel("WARNING")  # below that, it prints whole URLs

@@ -6,8 +6,8 @@ from unittest import mock
 
 import pytest
 
-from convs2s.train import work_folder
-from convs2s.train.checkpoint import read_checkpoint
+from convs2s.train.running import work_folder
+from convs2s.train.running.checkpoint import read_checkpoint
 from tests.train.work_folder.trainings import cut, finish, interrupt, undisturbed, updates_of, validating
 
 

@@ -11,8 +11,8 @@ from safetensors.torch import load_file
 from torch.testing import assert_close
 
 from convs2s.model.initialization import folded_weights
-from convs2s.train.checkpoint import load_mean, load_weights, read_checkpoint
 from convs2s.train.loop import validation_loss
+from convs2s.train.running.checkpoint import load_mean, load_weights, read_checkpoint
 from convs2s.train.setup import build_training
 from tests.train.tiny import ALONE, tiny_params
 from tests.train.work_folder.trainings import (

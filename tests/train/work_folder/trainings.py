@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from convs2s.train import loop, run
+from convs2s.train import loop
 from convs2s.train.loop import EpochReport
-from convs2s.train.run import train_model
+from convs2s.train.running import run
+from convs2s.train.running.run import train_model
+from convs2s.train.running.work_folder import remove_ended
 from convs2s.train.training import Training
-from convs2s.train.work_folder import remove_ended
 from tests.train.tiny import PATHS, tiny_params
 from tests.train.work_folder.moments import Content, content, put_back
 

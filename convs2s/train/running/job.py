@@ -19,7 +19,7 @@ NO_EFFECT = {"max_epochs", "patience", "min_learning_rate", "nodes", "workers"}
 
 @dataclass(frozen=True)
 class Job:
-    """The arguments of `convs2s.train.run.train_model`, as each of several workers gets them.
+    """The arguments of `convs2s.train.running.run.train_model`, as each of several workers gets them.
 
     Attributes:
         mark: names this start in the work folder: the first worker that sees it there writes the outputs.
@@ -73,6 +73,6 @@ def training_fingerprint(job: Job, workers: int) -> dict[str, str]:
 def digest_of_library() -> str:
     """Return one digest of this library's code."""
     code = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.parent.rglob("*.py")):
+    for path in sorted(Path(__file__).parents[2].rglob("*.py")):
         code.update(path.read_bytes())
     return code.hexdigest()[:12]

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
+from convs2s.base.progress_bar import Numbers, Progress, ProgressBar
 from convs2s.train.loop import UpdateReport
-from convs2s.watch.progress_bar import Numbers, Progress, ProgressBar
 
 RECORD: Numbers = {
     "epoch": 1, "updates": 2, "learning_rate": 0.25, "training_loss": 3.0, "validation_perplexity": 9.5

@@ -12,10 +12,10 @@ from pathlib import Path
 import fsspec  # type: ignore[import-untyped]
 
 from convs2s.base.files import atomic_path
-from convs2s.train.checkpoint import list_updates
+from convs2s.train.running.checkpoint import list_updates
 
 
-class Place:
+class CheckpointCopies:
     """The copies of one training's checkpoints, which are in its `own` folder in the work folder."""
 
     def __init__(self, address: str, own: Path) -> None:

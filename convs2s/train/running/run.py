@@ -22,17 +22,17 @@ from convs2s.config.model import ModelParams
 from convs2s.config.train import RunSection, TrainParams
 from convs2s.model.precision import choose_precision
 from convs2s.model.storage import save_model
-from convs2s.train.checkpoint import Checkpoint, load_mean, weights_of
-from convs2s.train.curves import write_curves
 from convs2s.train.distributed import Workers, choose_device, join_workers
-from convs2s.train.follow import defer_signals, end_after, follow
-from convs2s.train.job import Job, digest_of_library, training_fingerprint
-from convs2s.train.launch import LAUNCHER, launch
 from convs2s.train.loop import perplexity, train, validation_loss
-from convs2s.train.place import Place
+from convs2s.train.running.checkpoint import Checkpoint, load_mean, weights_of
+from convs2s.train.running.checkpoint_copies import CheckpointCopies
+from convs2s.train.running.curves import write_curves
+from convs2s.train.running.follow import defer_signals, end_after, follow
+from convs2s.train.running.job import Job, digest_of_library, training_fingerprint
+from convs2s.train.running.launch import LAUNCHER, launch
+from convs2s.train.running.work_folder import START_MARK, WorkFolder, hold
 from convs2s.train.setup import build_training, keep_freed_memory
 from convs2s.train.training import Session, Training
-from convs2s.train.work_folder import MARK, WorkFolder, hold
 
 NO_CODE: Mapping[str, str] = {}
 JOB = TypeAdapter(Job)
@@ -61,9 +61,9 @@ def train_model(
         encoded: folder with train/ and valid/, as written by the stage encode.
         vocabulary: folder with source.tsv and target.tsv.
         candidates: folder with candidates.npz, read only with vocabulary selection.
-        work: folder for checkpoints, kept across interruptions (`convs2s.train.work_folder`). If another
-            process is training here, this one waits for it. Once the outputs are safe, `remove_ended` deletes
-            the checkpoints; until then, the same call exports the model again.
+        work: folder for checkpoints, kept across interruptions (`convs2s.train.running.work_folder`). If
+            another process is training here, this one waits for it. Once the outputs are safe, `remove_ended`
+            deletes the checkpoints; until then, the same call exports the model again.
         out: folder for model/, curves/ and metrics.json, which are the same however fast they were made.
         cost: file for hardware, time and speed.
         code: digests of the code by name; a checkpoint of other code is kept, but not resumed from.
@@ -85,9 +85,9 @@ def train_model(
     if run.launcher is None:
         choose_device(0, train.workers)  # reject too many workers before starting any
     with hold(work):  # wait here rather than in a worker, where the other workers' wait would time out
-        (work / MARK).write_text(mark)
+        (work / START_MARK).write_text(mark)
     word = base64.urlsafe_b64encode(JOB.dump_json(job)).decode()  # passes through any shell
-    launch("convs2s.train.run", [word], train, run)
+    launch("convs2s.train.running.run", [word], train, run)
 
 
 def work_as_one(job: Job, may_write: bool = True) -> None:
@@ -100,29 +100,29 @@ def work_as_one(job: Job, may_write: bool = True) -> None:
         training = build_training(job.model, job.train, job.seed, *inputs, workers)
         folder = WorkFolder(job.work, training_fingerprint(job, workers.count))
         address = job.run.checkpoints
-        place = Place(address, folder.own) if workers.writes and address else None
-        begin(training, folder, place)
+        copies = CheckpointCopies(address, folder.own) if workers.writes and address else None
+        begin(training, folder, copies)
         reports = train(training)
         if not workers.writes:
             with defer_signals(training.signals):
                 for report in reports:
                     end_after(report, training)
             return
-        follow(training, reports, job.run, folder, place)
+        follow(training, reports, job.run, folder, copies)
         best = folder.best(training.state, job.train.average)
         export(training, job.model, best, job.out)
         write_json(job.cost, sum_up(training.state.sessions))
         reason = training.annealing.ends(training.state.perplexities)
         mean = f" The model is the mean of {inflect(len(best), 'epoch')}." if job.train.average > 1 else ""
         print(f"Training ended: {reason}.{mean}", file=sys.stderr)
-        folder.mark_ended(place.address if place else "")
+        folder.mark_ended(copies.address if copies else "")
 
 
-def begin(training: Training, folder: WorkFolder, place: Place | None) -> None:
-    """Resume from the newest checkpoint, here or at the place; other workers get it from the writer."""
+def begin(training: Training, folder: WorkFolder, copies: CheckpointCopies | None) -> None:
+    """Resume from the newest checkpoint, here or a copy; other workers get it from the writer."""
     workers, optimizer = training.workers, training.optimizer
     if workers.writes:
-        if place and (copied := place.fetch(folder.list_saved())):
+        if copies and (copied := copies.fetch(folder.list_saved())):
             print(copied, file=sys.stderr)
         print(folder.resume(training), file=sys.stderr)
         choice = choose_precision(training.params.precision, workers.device)
@@ -207,7 +207,7 @@ def main() -> None:
     job = JOB.validate_json(base64.urlsafe_b64decode(sys.argv[1]))
     name = f"train, worker {os.environ['RANK']} on {socket.gethostname()}"
     with report_errors(name, TRAINING_MEMORY, "The training resumes from its last checkpoint."):
-        mark = job.work / MARK
+        mark = job.work / START_MARK
         work_as_one(job, may_write=mark.is_file() and mark.read_text() == job.mark)
     # Gloo's threads outlive destroy_process_group, because DDP's reducer keeps the group alive. A thread that
     # waits for the GIL while Python shuts down aborts the process. Everything is written: skip the shutdown.

@@ -16,8 +16,8 @@ import fsspec  # type: ignore[import-untyped]
 import pytest
 from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-untyped]
 
-from convs2s.train import follow, run
-from convs2s.train.place import Place
+from convs2s.train.running import follow, run
+from convs2s.train.running.checkpoint_copies import CheckpointCopies
 from convs2s.train.training import Training
 from tests.train.work_folder import trainings
 from tests.train.work_folder.moments import Content, content, put_back
@@ -81,7 +81,7 @@ def test_only_checkpoints_are_copied_from_a_place(monkeypatch: pytest.MonkeyPatc
     for folder in SHARED.iterdir():
         (folder / "other.safetensors").touch()
         (folder / "deep").mkdir()
-    place = Place("shared", WORK / next(SHARED.iterdir()).name)
+    place = CheckpointCopies("shared", WORK / next(SHARED.iterdir()).name)
     place.own.mkdir(parents=True)
     assert "copied from" in place.fetch([])
     assert {path.name.partition("-")[0] for path in place.own.iterdir()} == {"checkpoint"}

@@ -8,7 +8,7 @@ import pytest
 
 from convs2s.config.params import Params
 from convs2s.model.description import seal
-from convs2s.package.start import check_start
+from pipelines.stages._models import check_start
 from tests.package.small_package import write_start
 from tests.presets import change_preset, params_of
 

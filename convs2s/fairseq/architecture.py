@@ -6,7 +6,7 @@ from typing import Any
 
 from convs2s.config.faults import validate
 from convs2s.config.model import MOST_LAYERS, ModelParams
-from convs2s.exchange.fairseq_files import Checkpoint
+from convs2s.fairseq.files import Checkpoint
 
 
 def read_architecture(checkpoint: Checkpoint) -> ModelParams:

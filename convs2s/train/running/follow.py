@@ -8,13 +8,13 @@ import time
 from collections.abc import Iterable, Iterator
 from types import FrameType
 
+from convs2s.base.progress_bar import Progress
 from convs2s.config.train import RunSection
-from convs2s.train.curves import Events
 from convs2s.train.loop import EpochReport, UpdateReport
-from convs2s.train.place import Place
+from convs2s.train.running.checkpoint_copies import CheckpointCopies
+from convs2s.train.running.curves import Events
+from convs2s.train.running.work_folder import WorkFolder
 from convs2s.train.training import Session, Training
-from convs2s.train.work_folder import WorkFolder
-from convs2s.watch.progress_bar import Progress
 
 ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)  # Slurm sends the last one before a job's time limit
 
@@ -24,9 +24,9 @@ def follow(
     reports: Iterable[UpdateReport | EpochReport],
     run: RunSection,
     folder: WorkFolder,
-    place: Place | None,
+    copies: CheckpointCopies | None,
 ) -> None:
-    """Train to the end; show progress, count the cost, save checkpoints here and at the place."""
+    """Train to the end; show progress, count the cost, save checkpoints, and copies of them."""
     state, progress = training.state, Progress()
     session: Session = {**training.workers.hardware(), "precision": state.precision}
     session |= {"seconds": 0.0, "training_seconds": 0.0, "target_tokens": 0}
@@ -55,8 +55,8 @@ def follow(
             if is_due or is_last(report, training):
                 folder.save(training)
                 saved = time.monotonic()
-                if place:
-                    place.copy([folder.checkpoint(updates) for updates in folder.list_saved()])
+                if copies:
+                    copies.copy([folder.checkpoint(updates) for updates in folder.list_saved()])
                 end_after(report, training)
             begin = time.perf_counter()
 

@@ -3,11 +3,11 @@
 import json
 from pathlib import Path
 
-from convs2s.base.files import read_json
+from convs2s.base.files import list_files, read_json
 from convs2s.config.params import Params
 from convs2s.config.section import NOTHING, path_or_none
-from convs2s.model.description import DESCRIPTION, read_description
-from convs2s.package.folder import check_same, read_settings
+from convs2s.model.description import read_description
+from convs2s.package.folder import check_same, list_models, read_settings
 
 
 def check_models(params: Params, root: Path = Path()) -> None:
@@ -36,20 +36,8 @@ def check_models(params: Params, root: Path = Path()) -> None:
                 f"translate back; with {NOTHING}, the training source is translated."
             )
         check_same(folders[0], folder)
-    if text and not list_texts(root / text):
+    if text and not list_files(root / text):
         raise FileNotFoundError(f"augment.text: expected a file of sentences, found no file {root / text}.")
-
-
-def list_models(folder: Path) -> list[Path]:
-    """Return a model folder, or the model folders in a folder, in order of their names."""
-    if (folder / DESCRIPTION).is_file():
-        return [folder]
-    return sorted(path.parent for path in folder.glob(f"*/{DESCRIPTION}"))
-
-
-def list_texts(path: Path) -> list[Path]:
-    """Return a file, or the files in a folder, in order of their names."""
-    return [path] if path.is_file() else sorted(file for file in path.glob("[!.]*") if file.is_file())
 
 
 def check_start(folder: Path, params: Params) -> None:

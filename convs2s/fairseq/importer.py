@@ -16,9 +16,9 @@ from convs2s.config.faults import validate
 from convs2s.config.model import ModelParams
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateParams
-from convs2s.exchange.fairseq_architecture import read_architecture
-from convs2s.exchange.fairseq_files import Checkpoint, read_checkpoint, read_fairseq_dictionary
-from convs2s.exchange.fairseq_weights import convert_weights
+from convs2s.fairseq.architecture import read_architecture
+from convs2s.fairseq.files import Checkpoint, read_checkpoint, read_fairseq_dictionary
+from convs2s.fairseq.weights import convert_weights
 from convs2s.ids.vocabulary import PAD, SPECIALS, write_vocabulary
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import build_unfilled, save_model

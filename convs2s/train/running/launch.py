@@ -1,7 +1,8 @@
 """Start the processes that train together: torchrun, on this machine or on each that `run.launcher` names.
 
 The process of the stage calls `launch`. It holds the store in which the machines meet, so that torchrun ends
-them all when it is gone. `python -m convs2s.train.launch`, on each machine, is torchrun with short messages.
+them all when it is gone. `python -m convs2s.train.running.launch`, on each machine, is torchrun with short
+messages.
 """
 
 import contextlib
@@ -23,9 +24,9 @@ from torch.distributed.elastic.rendezvous import RendezvousError
 
 from convs2s.base.messages import report_errors
 from convs2s.config.train import RunSection, TrainParams
-from convs2s.train.follow import ENDING, defer_signals
+from convs2s.train.running.follow import ENDING, defer_signals
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 LAUNCHER = "CONVS2S_LAUNCHER"  # environment variable with the id of the process that started a worker
 SIGNALS = (signal.SIGINT, signal.SIGQUIT, *ENDING)
 INTERRUPTED = [status for number in SIGNALS for status in (128 + number, -number)]
@@ -54,7 +55,7 @@ def launch(module: str, arguments: list[str], params: TrainParams, run: RunSecti
             "Expected a name of this machine that the other nodes know."
         ) from error
     command = [
-        *shlex.split(run.launcher or ""), sys.executable, "-m", "convs2s.train.launch",
+        *shlex.split(run.launcher or ""), sys.executable, "-m", "convs2s.train.running.launch",
         f"--nnodes={params.nodes}", f"--nproc-per-node={params.workers}", f"--max-restarts={run.restarts}",
         "--rdzv-backend=c10d", f"--rdzv-endpoint={host}:{store.port}",
         f"--rdzv-conf=is_host=0,join_timeout={MEETING}",

@@ -14,7 +14,7 @@ from unittest import mock
 import pytest
 import torch
 
-from convs2s.exchange.fairseq_files import read_checkpoint, read_fairseq_dictionary
+from convs2s.fairseq.files import read_checkpoint, read_fairseq_dictionary
 from convs2s.ids.vocabulary import read_vocabulary, write_vocabulary
 
 WEIGHTS = OrderedDict(a=torch.tensor([1.0, 2.0]))

@@ -31,7 +31,7 @@ from filelock import FileLock, Timeout
 from convs2s.base.files import atomic_path, remove
 from convs2s.base.messages import inflect, is_out_of_memory
 from convs2s.config.format import NewerFormatError
-from convs2s.train.checkpoint import (
+from convs2s.train.running.checkpoint import (
     Checkpoint,
     checkpoint_name,
     list_updates,
@@ -39,12 +39,13 @@ from convs2s.train.checkpoint import (
     restore,
     save_checkpoint,
 )
-from convs2s.train.place import remove_copies
+from convs2s.train.running.checkpoint_copies import remove_copies
 from convs2s.train.training import State, Training
 
 PATTERN = checkpoint_name("*")
 LAST = "ended"
-MARK = "mark"  # which start of several workers is the current one: its writer is one that sees this file
+START_MARK = "mark"
+"""File that says which start of several workers is the current one: its writer is one that sees this file."""
 
 
 class WorkFolder:
@@ -167,5 +168,5 @@ def remove_ended(work: Path) -> None:
     if copies:
         remove_copies(copies)
     shutil.rmtree(work / name, ignore_errors=True)  # what is left would only be resumed from
-    (work / MARK).unlink(missing_ok=True)
+    (work / START_MARK).unlink(missing_ok=True)
     last.unlink()

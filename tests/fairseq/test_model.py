@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 from torch.testing import assert_close
 
-from convs2s.exchange import fairseq_import
-from convs2s.exchange.fairseq_architecture import read_architecture
-from convs2s.exchange.fairseq_files import Checkpoint
-from convs2s.exchange.fairseq_import import build_model
-from convs2s.exchange.fairseq_weights import fold_norm
+from convs2s.fairseq import importer
+from convs2s.fairseq.architecture import read_architecture
+from convs2s.fairseq.files import Checkpoint
+from convs2s.fairseq.importer import build_model
+from convs2s.fairseq.weights import fold_norm
 from convs2s.model.seq2seq import Seq2Seq
 from tests.golden import FAIRSEQ_SIZES, NAMES, checkpoint
 from tests.golden.judge import check_outputs
@@ -192,7 +192,7 @@ def test_too_little_memory_is_not_another_model(monkeypatch: pytest.MonkeyPatch)
     error = RuntimeError(
         "[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes."
     )
-    monkeypatch.setattr(fairseq_import, "convert_weights", mock.Mock(side_effect=error))
+    monkeypatch.setattr(importer, "convert_weights", mock.Mock(side_effect=error))
     with pytest.raises(RuntimeError) as raised:
         build(checkpoint("plain"), dict(checkpoint("plain").tensors))
     assert raised.value is error

@@ -25,7 +25,7 @@ DEVICE = re.compile(r"(cpu|cuda|mps|xpu)(:\d{1,3})?")
 """Devices that compute; PyTorch has others that do not, such as meta."""
 
 
-def load_words(
+def load_word_translator(
     models: Sequence[Path],
     vocabulary: Path,
     candidates: Path,
