@@ -192,9 +192,12 @@ class Training:
 
     @property
     def is_validation_due(self) -> bool:
-        """Whether an epoch is complete, but not validated."""
-        updates, limit = self.state.epoch_updates, self.params.validate_updates
-        return updates == limit if limit else updates > 0 == self.state.batch
+        """Whether an epoch is complete, but not validated: `validate_updates` updates, or else a pass."""
+        updates = self.state.epoch_updates
+        if self.params.validate_updates:
+            return updates == self.params.validate_updates
+        pass_is_complete = self.state.batch == 0
+        return pass_is_complete and updates > 0
 
     def begin_pass(self) -> Order:
         """Return the batches of the next pass."""

@@ -69,12 +69,15 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, after: int, **changes: Any) -> li
 
 
 def train_until(after: int, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
+    """Train for `after` updates, and validate if they complete an epoch."""
     original = loop.train
 
     def interrupted(training: Training) -> Iterator[Any]:
         for report in original(training):
             yield report
-            if training.state.updates == after and isinstance(report, EpochReport) >= (after % UPDATES == 0):
+            epoch_is_complete = after % UPDATES == 0  # its last update is followed by the epoch's report
+            validated = isinstance(report, EpochReport)
+            if training.state.updates == after and (validated or not epoch_is_complete):
                 raise Killed
 
     with monkeypatch.context() as patch:
