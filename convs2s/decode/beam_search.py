@@ -1,15 +1,12 @@
 """Beam search over token ids: a model's steps -> the best hypotheses, with attention (§4.3, T21)."""
 
-from typing import Any
-
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from numpy.typing import NDArray
 from torch import Tensor
 
-from convs2s.decode.search import LiveBatch, Search
-from convs2s.decode.token_scores import find_likeliest
+from convs2s.decode.search import Extension, LiveBatch, Search
+from convs2s.decode.token_scores import LazyScores, find_likeliest
 from convs2s.ids.vocabulary import EOS
 
 
@@ -23,8 +20,8 @@ class BeamSearch(Search):
     """
 
     def extend(
-        self, batch: LiveBatch, scores: Any, totals: Float[Tensor, "B H"]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+        self, batch: LiveBatch, scores: Float[Tensor, "R V"] | LazyScores, totals: Float[Tensor, "B H"]
+    ) -> Extension:
         """Return each sentence's beam_size best continuations that do not end."""
         beam_size, allowed = self.params.beam_size, batch.list_allowed(totals.shape[1])
         best = self._candidates(totals, *find_likeliest(scores, *allowed, 2 * beam_size))
@@ -40,7 +37,7 @@ class BeamSearch(Search):
         sums[ids == EOS] = -np.inf
         continued = np.argsort(ids == EOS, axis=1, kind="stable")[:, :beam_size]
         rows, ids, sums = (np.take_along_axis(part, continued, 1) for part in (rows, ids, sums))
-        return rows, ids, sums
+        return Extension(rows, ids, sums)
 
     def _candidates(
         self,

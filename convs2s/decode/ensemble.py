@@ -1,7 +1,7 @@
 """Several models as one: the mean of their probabilities and of their attention (§5.2, T23)."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,10 +29,8 @@ class Ensemble:
 
     def __init__(self, members: Sequence[SearchModel]) -> None:
         self.members = tuple(members)
-        self.max_source_tokens, self.max_target_tokens = (
-            min((limit for limit in limits if limit is not None), default=None)
-            for limits in zip(*((m.max_source_tokens, m.max_target_tokens) for m in members), strict=True)
-        )
+        self.max_source_tokens = lowest_limit(member.max_source_tokens for member in members)
+        self.max_target_tokens = lowest_limit(member.max_target_tokens for member in members)
 
     def restrict(self, tokens: Int[Tensor, "N"]) -> "Ensemble":
         """Return the ensemble over only these target tokens; as `SearchModel.restrict`."""
@@ -58,3 +56,8 @@ class Ensemble:
         mean = torch.logsumexp(logs, dim=0) - math.log(len(steps))
         attention = torch.stack([weights for _, weights, _ in steps]).mean(dim=0)
         return mean, attention, OfMembers(tuple(new for _, _, new in steps))
+
+
+def lowest_limit(limits: Iterable[int | None]) -> int | None:
+    """Return the lowest of the limits; None, which is no limit, if there is none."""
+    return min((limit for limit in limits if limit is not None), default=None)

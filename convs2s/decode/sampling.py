@@ -1,7 +1,7 @@
 """Sampling: translations drawn from the model's distribution, without a search."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -12,8 +12,8 @@ from torch import Tensor
 
 from convs2s.config.section import Positive, Section
 from convs2s.config.translate import TranslateParams
-from convs2s.decode.search import LiveBatch, Search
-from convs2s.decode.token_scores import all_logits, log_normalizer, rule_out
+from convs2s.decode.search import Extension, LiveBatch, Search
+from convs2s.decode.token_scores import LazyScores, all_logits, log_normalizer, rule_out
 from convs2s.ids.vocabulary import EOS
 
 
@@ -56,10 +56,11 @@ class Sampler(Search):
         self.generators = [np.random.default_rng([sampling.seed, sampling.first + i, j]) for i, j in numbers]
 
     def extend(
-        self, batch: LiveBatch, scores: Any, totals: Float[Tensor, "B H"]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+        self, batch: LiveBatch, scores: Float[Tensor, "R V"] | LazyScores, totals: Float[Tensor, "B H"]
+    ) -> Extension:
         """Return every sample with a token drawn; those that have ended are ignored."""
-        logits, rows = all_logits(scores), np.arange(totals.numel()).reshape(totals.shape)
+        logits = all_logits(scores)
+        rows = np.arange(totals.numel()).reshape(totals.shape)
         normalizers = log_normalizer(logits)
         rule_out(logits, *batch.list_allowed(totals.shape[1]))
         tokens = self._draw(logits, batch.alive)
@@ -67,10 +68,10 @@ class Sampler(Search):
         sums = (totals + gains.view_as(totals)).cpu().numpy()
         batch.check_numbers(sums)
         ids = tokens.cpu().numpy().reshape(rows.shape)
-        ended = (batch.paths[:, :, 0] == EOS).any(axis=1).reshape(rows.shape)
+        ended = (batch.history.tokens == EOS).any(axis=1).reshape(rows.shape)
         for i, sample in np.argwhere((ids == EOS) & ~ended).tolist():
             batch.finish(i, int(rows[i, sample]), float(sums[i, sample]))
-        return rows, ids, sums
+        return Extension(rows, ids, sums)
 
     def _draw(self, logits: Float[Tensor, "R V"], alive: NDArray[np.int64]) -> Int[Tensor, "R"]:
         """Draw a token for each row, by inverting the distribution function."""

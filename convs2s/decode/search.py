@@ -4,15 +4,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float32, Int, Int64
+from jaxtyping import Bool, Float, Float32, Int, Int64
 from numpy.typing import NDArray
 from torch import Tensor
 
 from convs2s.config.translate import TranslateParams
+from convs2s.decode.token_scores import LazyScores
 from convs2s.ids.vocabulary import EOS, PAD
 
 NOWHERE = -1
@@ -66,7 +67,7 @@ class SearchModel(Protocol):
     def start(self, rows: int, /) -> Any:
         """Return the state before the first step."""
 
-    def step(self, tokens: Tensor, memory: Any, state: Any, /) -> tuple[Any, Tensor, Any]:
+    def step(self, tokens: Tensor, memory: Any, state: Any, /) -> tuple[Tensor | LazyScores, Tensor, Any]:
         """Advance R hypotheses, grouped by sentence, by a token.
 
         Returns:
@@ -74,17 +75,103 @@ class SearchModel(Protocol):
         """
 
 
+class Extension(NamedTuple):
+    """The hypotheses after a step: the same number H for each live sentence.
+
+    Attributes:
+        rows: (B, H), the rows that they extend.
+        tokens: (B, H), the tokens that they add.
+        totals: (B, H), their log-likelihoods.
+    """
+
+    rows: NDArray[np.int64]
+    tokens: NDArray[np.int64]
+    totals: NDArray[np.float32]
+
+    def select(self, sentences: NDArray[np.int64]) -> "Extension":
+        """Return the hypotheses of these sentences, in this order."""
+        return Extension(self.rows[sentences], self.tokens[sentences], self.totals[sentences])
+
+
+class Path(NamedTuple):
+    """A finished hypothesis and the way to it.
+
+    Attributes:
+        tokens: EOS last.
+        rows: for each token, the row that it extended at its step.
+        log_likelihood: in nats, including that of EOS.
+    """
+
+    tokens: list[int]
+    rows: list[int]
+    log_likelihood: float
+
+
+class Attended(NamedTuple):
+    """What the rows of a step attend to.
+
+    Attributes:
+        sources: the source position attended to most, except that of EOS (T34).
+        at_end: whether EOS gets even more attention.
+        weights: all of the attention.
+    """
+
+    sources: Int64[Tensor, "R"]
+    at_end: Bool[Tensor, "R"]
+    weights: Float[Tensor, "R S"]
+
+
+class History:
+    """The steps of a batch: the tokens of each live hypothesis, and what every row attended to.
+
+    Attributes:
+        tokens: (R, T), of each live hypothesis, in the order of its rows.
+        rows: (R, T), for each of these tokens, the row that it extended at its step.
+        sources, at_end: for each step, these of `Attended`, as arrays.
+        weights: for each step, (R, S), if attention is kept, else nothing.
+    """
+
+    def __init__(self, hypotheses: int, keep_attention: bool) -> None:
+        self.tokens: NDArray[np.int64] = np.zeros((hypotheses, 0), np.int64)
+        self.rows: NDArray[np.int64] = np.zeros((hypotheses, 0), np.int64)
+        self.keep_attention = keep_attention
+        self.sources: list[NDArray[np.int64]] = []
+        self.at_end: list[NDArray[np.bool_]] = []
+        self.weights: list[NDArray[np.float32]] = []
+
+    def record(self, attended: Attended) -> None:
+        """Record what the rows of a step attended to."""
+        self.sources.append(attended.sources.cpu().numpy())
+        self.at_end.append(attended.at_end.cpu().numpy())
+        if self.keep_attention:
+            self.weights.append(attended.weights.float().cpu().numpy())
+
+    def extend(self, rows: NDArray[np.int64], tokens: NDArray[np.int64]) -> None:
+        """Replace the live hypotheses by these: tokens that extend rows."""
+        self.tokens = np.concatenate([self.tokens[rows], tokens[:, None]], axis=1)
+        self.rows = np.concatenate([self.rows[rows], rows[:, None]], axis=1)
+
+    def finish(self, row: int, log_likelihood: float) -> Path:
+        """Return the path of a live hypothesis that EOS finishes."""
+        return Path([*self.tokens[row].tolist(), EOS], [*self.rows[row].tolist(), row], log_likelihood)
+
+
+def follow(path: Path, steps: Sequence[NDArray[Any]]) -> list[Any]:
+    """Return the value of a path's row at each of its steps, given those of all rows at each step."""
+    return [values[row] for values, row in zip(steps, path.rows, strict=False)]
+
+
 class LiveBatch:
-    """The unfinished sentences of a batch with their hypotheses, and all that is finished.
+    """A batch that is being searched. Sentences leave it when they are done; then the others move up.
+
+    So a sentence has two numbers: its index in the whole batch, and its index among the live sentences.
 
     Attributes:
         step: number of the current step, from 0.
-        memory: the encoder output of the unfinished sentences.
-        alive: their indices in the whole batch.
-        ends: of each sentence of the whole batch, the finished hypotheses.
-        paths: (R, T, 4), a token, the row that it extended, and what this row attended to; for each live
-            hypothesis and step.
-        steps: for each step, what its rows attended to, from `find_attended`.
+        memory: the encoder output of the live sentences.
+        alive: for each live sentence, its index in the whole batch.
+        finished: for each sentence of the whole batch, its finished hypotheses.
+        history: the steps so far.
     """
 
     def __init__(
@@ -95,16 +182,16 @@ class LiveBatch:
         max_lengths: Sequence[int],
         prefixes: Sequence[Sequence[int]],
     ) -> None:
-        self.search, self.memory, self.prefixes, self.step = search, memory, prefixes, 0
+        self.search, self.memory, self.prefixes = search, memory, prefixes
+        self.step = 0
         self.limits = np.asarray(max_lengths, dtype=np.int64)
         self.alive: NDArray[np.int64] = np.arange(len(source))
         self.lengths = (source != PAD).sum(dim=1)
         positions = torch.arange(source.shape[1], device=source.device)
         self.words = (positions < self.lengths[:, None] - 1).float()  # (B, S): 0 at EOS and padding
         self.source_lengths = self.lengths.tolist()
-        self.ends: list[list[tuple[float, NDArray[np.int32], int]]] = [[] for _ in source]
-        self.paths = np.zeros((len(source) * search.first_beams, 0, 4), np.int32)
-        self.steps: list[list[NDArray[Any]]] = []
+        self.finished: list[list[Path]] = [[] for _ in source]
+        self.history = History(len(source) * search.first_beams, search.keep_attention)
 
     def find_forced(self) -> NDArray[np.bool_]:
         """Return which sentences must end at this step."""
@@ -119,15 +206,16 @@ class LiveBatch:
         for row, i in enumerate(self.alive if self.prefixes else ()):
             if self.step < len(self.prefixes[i]):
                 only[row] = self.prefixes[i][self.step]
-        return only.repeat(beams), [PAD, EOS] if self.step < self.search.params.min_length else [PAD]
+        excluded = [PAD, EOS] if self.step < self.search.params.min_length else [PAD]
+        return only.repeat(beams), excluded
 
-    def find_attended(self, attention: Float[Tensor, "R S"]) -> list[Tensor]:
-        """Return the most attended position except EOS (T34), whether EOS gets even more; all if kept."""
+    def find_attended(self, attention: Float[Tensor, "R S"]) -> Attended:
+        """Return what each row attends to."""
         grid = attention.view(len(self.words), -1, attention.shape[1])  # (B, H, S), H the same for all
         most, sources = (grid * self.words[:, None]).max(dim=2)
         ends = (self.lengths - 1)[:, None, None].expand(-1, grid.shape[1], 1)
-        attended = [sources.flatten(), (grid.gather(2, ends).squeeze(2) > most).flatten()]
-        return [*attended, attention.float()] if self.search.keep_attention else attended
+        at_end = grid.gather(2, ends).squeeze(2) > most
+        return Attended(sources.flatten(), at_end.flatten(), attention)
 
     def check_numbers(self, totals: NDArray[np.float32]) -> None:
         """Raise ValueError for the first NaN; NaN sorts first, so the best candidates show it."""
@@ -142,24 +230,23 @@ class LiveBatch:
 
     def finish(self, sentence: int, row: int, total: float) -> None:
         """Record that EOS finishes a row's hypothesis, with its log-likelihood, unless there are enough."""
-        ends = self.ends[self.alive[sentence]]
-        if len(ends) < self.search.wanted:
-            ends.append((total, self.paths[row], row))
+        finished = self.finished[self.alive[sentence]]
+        if len(finished) < self.search.wanted:
+            finished.append(self.history.finish(row, total))
 
     def find_going(self) -> NDArray[np.int64]:
         """Return which sentences stay after this step: all while few are done, none once all are done."""
         wanted = self.search.wanted
-        done = np.array([len(self.ends[i]) >= wanted for i in self.alive]) | self.find_forced()
+        done = np.array([len(self.finished[i]) >= wanted for i in self.alive]) | self.find_forced()
         going = np.flatnonzero(~done)
-        few = 0 < len(done) - len(going) < IDLE_SHARE * len(done)
-        return np.arange(len(done)) if few and len(going) else going
+        if len(going) and np.count_nonzero(done) < IDLE_SHARE * len(done):
+            return np.arange(len(done))
+        return going
 
-    def keep(self, going: NDArray[np.int64], parents: NDArray[np.int64], tokens: NDArray[np.int64]) -> None:
-        """Keep these sentences, by their current row, and these hypotheses: tokens that extend rows."""
+    def keep(self, going: NDArray[np.int64], extension: Extension) -> None:
+        """Keep these live sentences, and their hypotheses after a step."""
         self.step += 1
-        columns = tokens, parents, *(part[parents] for part in self.steps[-1][:2])
-        newest = np.array(columns, dtype=np.int32).T[:, None]
-        self.paths = np.concatenate([self.paths[parents], newest], axis=1)
+        self.history.extend(extension.rows.ravel(), extension.tokens.ravel())
         if len(going) < len(self.alive):
             index = torch.as_tensor(going, device=self.lengths.device)
             self.memory, self.words = self.memory.select(index), self.words[index]
@@ -167,30 +254,30 @@ class LiveBatch:
 
     def best(self) -> list[list[SearchResult]]:
         """Return each sentence's n_best hypotheses, best first; ties go to the one finished first."""
-        alpha, n_best = self.search.params.alpha, self.search.params.n_best
         results: list[list[SearchResult]] = []
-        for length, ends in zip(self.source_lengths, self.ends, strict=True):
-            scored = [(total / (len(path) + 1) ** alpha, total, path, row) for total, path, row in ends]
-            ranked = sorted(scored, key=lambda end: -end[0])[:n_best]
-            results.append([self._result(length, *end) for end in ranked])
+        for source_length, paths in zip(self.source_lengths, self.finished, strict=True):
+            ranked = sorted(paths, key=self._score, reverse=True)[: self.search.params.n_best]
+            results.append([self._result(source_length, path) for path in ranked])
         return results
 
-    def _result(
-        self, length: int, score: float, total: float, path: NDArray[np.int32], row: int
-    ) -> SearchResult:
-        source, at_end = (part[row].item() for part in self.steps[len(path)][:2])
-        newest = EOS, row, source, at_end
-        tokens, rows, sources, ends = ([*old, new] for old, new in zip(path.T.tolist(), newest, strict=True))
+    def _score(self, path: Path) -> float:
+        """Return log-likelihood / |y|^alpha, where |y| includes EOS."""
+        return path.log_likelihood / float(len(path.tokens) ** self.search.params.alpha)
+
+    def _result(self, source_length: int, path: Path) -> SearchResult:
+        """Return a finished hypothesis with what it attended to."""
+        sources = [NOWHERE] * len(path.tokens)
+        if source_length > 1:
+            sources = [int(position) for position in follow(path, self.history.sources)]
         attention = None
         if self.search.keep_attention:
-            weights = zip((step[2] for step in self.steps), rows, strict=False)
-            attention = np.stack([of_rows[row, :length] for of_rows, row in weights])
+            attention = np.stack(follow(path, self.history.weights))[:, :source_length]
         return SearchResult(
-            tokens=tokens,
-            log_likelihood=total,
-            score=score,
-            sources=sources if length > 1 else [NOWHERE] * len(rows),
-            at_end=list(map(bool, ends)),
+            tokens=path.tokens,
+            log_likelihood=path.log_likelihood,
+            score=self._score(path),
+            sources=sources,
+            at_end=[bool(at_end) for at_end in follow(path, self.history.at_end)],
             attention=attention,
         )
 
@@ -209,16 +296,13 @@ class Search(ABC):
 
     @abstractmethod
     def extend(
-        self, batch: LiveBatch, scores: Any, totals: Float[Tensor, "B H"]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
-        """Return the hypotheses after a step, the same number per sentence; record those that it finishes.
+        self, batch: LiveBatch, scores: Float[Tensor, "R V"] | LazyScores, totals: Float[Tensor, "B H"]
+    ) -> Extension:
+        """Return the hypotheses after a step; record those that it finishes.
 
         Args:
             scores: of the next tokens, as a model returns them.
             totals: log-likelihood of each hypothesis so far.
-
-        Returns:
-            (B, H): the rows that they extend, the tokens that they add, and their log-likelihoods.
         """
 
     @torch.inference_mode()
@@ -238,19 +322,21 @@ class Search(ABC):
                 their log-likelihood counts. Empty: no sentence has a prefix.
         """
         batch = LiveBatch(self, model.encode(source), source, max_lengths, prefixes)
+        on_device = partial(torch.as_tensor, device=source.device)
         totals = torch.zeros(len(source), self.first_beams, device=source.device)
-        state, on_device = model.start(totals.numel()), partial(torch.as_tensor, device=source.device)
         tokens = torch.full((totals.numel(),), EOS, device=source.device)
+        state = model.start(len(tokens))
         while True:
             scores, attention, state = model.step(tokens, batch.memory, state)
             attended = batch.find_attended(attention)
-            extended = self.extend(batch, scores, totals)
-            batch.steps.append([part.cpu().numpy() for part in attended])
+            extension = self.extend(batch, scores, totals)
+            batch.history.record(attended)
             going = batch.find_going()
             if not len(going):
                 return batch.best()
-            parents, ids, sums = extended[0][going].ravel(), extended[1][going].ravel(), extended[2][going]
-            batch.keep(going, parents, ids)
+            extension = extension.select(going)
+            batch.keep(going, extension)
+            parents = extension.rows.ravel()
             if not np.array_equal(parents, np.arange(len(attention))):  # greedy search reorders nothing
                 state = state.select(on_device(parents))
-            tokens, totals = on_device(ids), on_device(sums)
+            tokens, totals = on_device(extension.tokens.ravel()), on_device(extension.totals)
