@@ -45,17 +45,22 @@ def as_array(tensor: Tensor) -> NDArray[Any]:
     return (tensor.view(torch.uint16) if tensor.dtype == torch.bfloat16 else tensor).numpy()
 
 
-def run_loop(loop: Callable[..., None], items: int, elements: int, *arguments: Any) -> None:
-    """Call loop(*arguments, start, stop) for all items, split among threads.
+def run_loop(loop: Callable[..., None], items: int, elements: int, *arguments: Any, **named: Any) -> None:
+    """Call loop(*arguments, **named, start=..., stop=...) for all items, split among threads.
 
     Args:
         elements: total number of elements that the loop passes over.
     """
     count = min(torch.get_num_threads(), items, max(1, elements // WORTH_A_THREAD))
     arrays = [as_array(value) if isinstance(value, Tensor) else value for value in arguments]
+    for name, value in named.items():
+        if isinstance(value, Tensor):
+            named[name] = as_array(value)
     bounds = [items * i // count for i in range(count + 1)]
-    futures = [threads().submit(loop, *arrays, *bounds[i : i + 2]) for i in range(1, count)]
-    loop(*arrays, 0, bounds[1])
+    futures = [
+        threads().submit(loop, *arrays, **named, start=bounds[i], stop=bounds[i + 1]) for i in range(1, count)
+    ]
+    loop(*arrays, **named, start=0, stop=bounds[1])
     for future in futures:
         future.result()
 

@@ -70,11 +70,13 @@ class LayerMemory:
         keys: (N, C); multiplied by h, they give the layer's own part of the scores.
         offsets: added to the scores.
         values: (N, C); averaged by the weights, then added to the layer's output.
+        scale: of the layer's h, which the values already include.
     """
 
     keys: NDArray[Any]
     offsets: Float32[np.ndarray, "N"]
     values: NDArray[Any]
+    scale: np.float32
 
 
 @dataclass(frozen=True)
@@ -83,14 +85,14 @@ class EngineMemory:
 
     Attributes:
         keys: z, scaled like d; multiplied by g, they give the part of the scores that all layers share.
-        layers: one for each block that attends, bottom first.
+        layers: for each block, bottom first; None if it does not attend.
         starts: the first position of each sentence.
         lengths: the number of positions of each sentence, EOS included.
         width: the number of positions of the longest sentence.
     """
 
     keys: Float32[Tensor, "N E"]
-    layers: tuple[LayerMemory, ...]
+    layers: tuple[LayerMemory | None, ...]
     starts: Int64[Tensor, "B"]
     lengths: Int64[Tensor, "B"]
     width: int
@@ -140,16 +142,24 @@ class EngineScores:
     ) -> tuple[Float32[Tensor, "R N"], Int64[Tensor, "R N"], Float32[Tensor, "R"]]:
         """Return each row's largest allowed logits, their tokens, and the normalizer."""
         rows = len(self.features)
-        values, tokens = torch.empty(rows, count), torch.empty(rows, count, dtype=torch.int64)
+        values = torch.empty(rows, count)
+        tokens = torch.empty(rows, count, dtype=torch.int64)
         normalizers = torch.empty(rows)
         size = max(32, NUMBERS_AT_ONCE // self.size)
         for start in range(0, rows, size):
             part = slice(start, min(start + size, rows))
             product = self.output.product(self.features[part])
             run_loop(
-                decode_loops.find_likeliest, len(product.numbers), product.numbers.numel(), *product,
-                only[part], np.array(excluded), values[part], tokens[part], normalizers[part],
-            )  # fmt: skip
+                decode_loops.find_likeliest,
+                len(product.numbers),
+                product.numbers.numel(),
+                *product,
+                only=only[part],
+                excluded=np.array(excluded),
+                values=values[part],
+                tokens=tokens[part],
+                normalizers=normalizers[part],
+            )
         return values, tokens, normalizers
 
 
@@ -167,10 +177,9 @@ class EngineAttention:
     def fold(self, z: Float32[Tensor, "N E"], values: Float32[Tensor, "N E"]) -> LayerMemory:
         """Return what the layer sees of the source positions."""
         offsets = as_array(z @ self.key_bias)
-        keys, context = self.key_map(z), self.context_map(values).mul_(self.value_scale)
-        return LayerMemory(
-            as_array(keys.to(self.memory_type)), offsets, as_array(context.to(self.memory_type))
-        )
+        keys = self.key_map(z).to(self.memory_type)
+        context = self.context_map(values).mul_(self.value_scale).to(self.memory_type)
+        return LayerMemory(as_array(keys), offsets, as_array(context), np.float32(self.scale))
 
 
 class EngineBlock:
@@ -248,13 +257,18 @@ class EngineModel:
         x = self.encoder.input_map(e)
         for block in self.encoder.blocks:
             windows = torch.empty(len(x), block.window_size)
-            sources = starts, lengths, block.kernel_width
-            run_loop(decode_loops.cut_windows, len(starts), windows.numel(), x, *sources, windows)
+            run_loop(
+                decode_loops.cut_windows, len(starts), windows.numel(), x, starts, lengths,
+                block.kernel_width, windows,
+            )  # fmt: skip
             x = block.add_to_input(block.window_map.product(windows), x)
         z = self.encoder.output_map(x)
         # sqrt(m) restores the variance lost by averaging (§3.4).
         values = (z + e).mul_(self.seq2seq.encoder.scale * lengths.sqrt().repeat_interleave(lengths)[:, None])
-        layers = tuple(attention.fold(z, values) for attention in self.attentions)
+        layers = tuple(
+            None if block.attention is None else block.attention.fold(z, values)
+            for block in self.decoder.blocks
+        )
         return EngineMemory(z.mul_(self.attentions[0].scale), layers, starts, lengths, source.shape[1])
 
     def _embed_source(self, source: Int[Tensor, "B S"], real: Bool[Tensor, "B S"]) -> Float32[Tensor, "N E"]:
@@ -276,27 +290,43 @@ class EngineModel:
     ) -> tuple[EngineScores, Float32[Tensor, "R S"], EngineState]:
         """Advance every hypothesis by one token; as `StepwiseModel.step`."""
         rows, sentences = len(tokens), len(memory.lengths)
+        beams = rows // sentences
+        starts, lengths, parents = memory.starts.numpy(), memory.lengths.numpy(), state.parents.numpy()
         g = self._embed(tokens, state.steps)
-        shared, attention = torch.empty(rows, memory.width), torch.zeros(rows, memory.width)
-        sources = memory.starts.numpy(), memory.lengths.numpy(), rows // sentences
-        work = int(memory.lengths.sum()) * sources[2] * g.shape[1]
-        run_loop(decode_loops.match, sentences, work, g, memory.keys, *sources, shared)
-        x, waiting, windows = self.decoder.input_map(g), iter(memory.layers), []
-        parents, share = state.parents.numpy(), np.float32(1.0 / len(memory.layers))
-        for block, old in zip(self.decoder.blocks, state.windows, strict=True):
+        shared = torch.empty(rows, memory.width)
+        work = int(lengths.sum()) * beams * g.shape[1]
+        run_loop(decode_loops.match, sentences, work, g, memory.keys, starts, lengths, beams, shared)
+        x = self.decoder.input_map(g)
+        attention = torch.zeros(rows, memory.width)
+        share = np.float32(1.0 / len(self.attentions))
+        windows = []
+        for block, old_window, layer in zip(self.decoder.blocks, state.windows, memory.layers, strict=True):
             window = torch.empty(rows, block.window_size)
-            run_loop(decode_loops.shift_windows, rows, window.numel(), old, parents, x, window)
+            run_loop(decode_loops.shift_windows, rows, window.numel(), old_window, parents, x, window)
             windows.append(window)
             product = block.window_map.product(window)
-            if block.attention is None:
+            if layer is None:  # the block does not attend
                 x = block.add_to_input(product, x)
                 continue
-            layer, out = next(waiting), torch.empty(rows, product.numbers.shape[1] // 2)
+            out = torch.empty(rows, product.numbers.shape[1] // 2)
             run_loop(
-                decode_loops.attend, sentences, 2 * work, *product, block.adapt(x), shared,
-                layer.keys, layer.offsets, layer.values, *sources, np.float32(block.attention.scale), share,
-                attention, out,
-            )  # fmt: skip
+                decode_loops.attend,
+                sentences,
+                2 * work,
+                *product,
+                x=block.adapt(x),
+                shared=shared,
+                keys=layer.keys,
+                offsets=layer.offsets,
+                values=layer.values,
+                starts=starts,
+                lengths=lengths,
+                beams=beams,
+                scale=layer.scale,
+                share=share,
+                attention=attention,
+                out=out,
+            )
             x = out
         scores = EngineScores(self.output_map, self.decoder.output_map(x))
         return scores, attention, EngineState(state.steps + 1, tuple(windows), torch.arange(rows))
