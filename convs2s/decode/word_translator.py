@@ -120,7 +120,7 @@ class WordTranslator:
             for number, (words, prefix) in enumerate(zip(texts, texts_prefixes, strict=True))
         ]
         if on_done is not None:
-            on_done(sum(not rows for rows in rows_of_texts))
+            on_done(rows_of_texts.count([]))  # nothing to translate
         rows = list(itertools.chain.from_iterable(rows_of_texts))
         results = iter(self.search(rows, keep_attention, sampling, on_done))
         return [
@@ -130,7 +130,8 @@ class WordTranslator:
 
     def rows(self, words: list[str], prefix: Sequence[int] = (), sentence: int = 0) -> list[Row]:
         """Return what to search for a sentence: several rows for a long one, none for one without words."""
-        ids, limit = self.source.encode(words)[:-1], self.model.max_source_tokens
+        ids = self.source.encode(words)[:-1]
+        limit = self.model.max_source_tokens
         parts = [range(len(ids))] if ids else []
         if limit is not None and len(ids) > limit - 1:
             warnings.warn(  # shown once
@@ -191,7 +192,8 @@ class WordTranslator:
             if len(source) <= most_source and len(target) <= most_target
         ]
         forced = copy.copy(self)
-        forced.params, forced.selection = self.params.model_copy(update=FORCED), None
+        forced.params = self.params.model_copy(update=FORCED)
+        forced.selection = None
         scores = [GivenScore(math.nan, len(target)) for _, target in pairs]
         for row, [best] in zip(rows, forced.search(rows, False, on_done=on_done), strict=True):
             scores[row.sentence] = GivenScore(best.log_likelihood, len(best.tokens))
@@ -215,15 +217,16 @@ class WordTranslator:
         needed = np.array(list(itertools.chain.from_iterable(prefixes)), dtype=np.int64)
         selected = self.selection.tokens(source.cpu().numpy(), needed)
         model = self.model.restrict(torch.from_numpy(selected).to(self.device))
-        places = [np.searchsorted(selected, prefix).tolist() for prefix in prefixes]
+        selected_prefixes = [np.searchsorted(selected, prefix).tolist() for prefix in prefixes]
         return [
             [replace(hypothesis, tokens=selected[hypothesis.tokens].tolist()) for hypothesis in ranked]
-            for ranked in search.search(model, source, limits, places)
+            for ranked in search.search(model, source, limits, selected_prefixes)
         ]
 
     def _encode_prefix(self, words: Sequence[str]) -> list[int]:
         """Return the ids of the words that a translation begins with."""
-        ids, positions = self.target.encode(list(words))[:-1], self.model.max_target_tokens
+        ids = self.target.encode(list(words))[:-1]
+        positions = self.model.max_target_tokens
         if positions is not None and len(ids) > positions - 1:
             raise ValueError(
                 f"The prefix that begins with {' '.join(words[:5])!r} has {len(ids)} tokens but the model's "
@@ -270,16 +273,17 @@ class WordTranslator:
             of_words = [of_piece[piece] for piece in hypothesis.sources]
             unknowns += self._unknowns(hypothesis, of_words, first_word=len(words))
             words += self.target.decode(hypothesis.tokens)
-            end = len(hypothesis.tokens) - (number < len(hypotheses))  # only the last part keeps its EOS
-            tokens += hypothesis.tokens[:end]
-            sources += of_words[:end]
-        total = sum(hypothesis.log_likelihood for hypothesis in hypotheses)
-        length = sum(len(hypothesis.tokens) for hypothesis in hypotheses)
+            is_last = number == len(hypotheses)
+            length = len(hypothesis.tokens) if is_last else len(hypothesis.tokens) - 1  # without EOS
+            tokens += hypothesis.tokens[:length]
+            sources += of_words[:length]
+        log_likelihood = sum(hypothesis.log_likelihood for hypothesis in hypotheses)
+        tokens_scored = sum(len(hypothesis.tokens) for hypothesis in hypotheses)  # the EOS of each part, too
         return Hypothesis(
             tokens=[self.target.vocabulary.entry(token) for token in tokens],
             words=words,
-            log_likelihood=total,
-            score=total / length**self.params.alpha,
+            log_likelihood=log_likelihood,
+            score=log_likelihood / tokens_scored**self.params.alpha,
             sources=sources,
             unknowns=unknowns,
         )

@@ -47,10 +47,12 @@ class Rouge:
     def score_one(self, summary: str, references: Sequence[str]) -> dict[str, float]:
         """Return the scores of one summary, 0 to 1, by name."""
         compared = [count_matches(self._cut(summary), self._cut(reference)) for reference in references]
-        together = len(compared) - (self.jackknife and len(compared) > 1)
+        set_size = len(compared)
+        if self.jackknife and len(compared) > 1:
+            set_size -= 1  # each set leaves one reference out
         scores = {}
         for name in NAMES:
-            sets = list(combinations([matches[name] for matches in compared], together))
+            sets = list(combinations([matches[name] for matches in compared], set_size))
             scores[name] = sum(map(self._measure, sets)) / len(sets)
         return scores
 
