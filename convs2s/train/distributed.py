@@ -17,8 +17,8 @@ from torch.nn.parallel import DistributedDataParallel
 
 from convs2s.model.precision import Precision
 
-# A worker that does not answer for this long counts as lost: suspended, or on an unreachable machine. Others
-# may have to wait while the first one writes a checkpoint or exports the model.
+# A worker that does not answer for this long counts as lost: suspended, or on an unreachable machine. It is
+# so long because all wait for the writer while it writes a checkpoint or exports the model.
 TIMEOUT = timedelta(minutes=10)
 T = TypeVar("T")
 CPU_NAMES = Path("/proc/cpuinfo")
@@ -100,7 +100,8 @@ def join_workers(local_workers: int, may_write: bool = True) -> Iterator[Workers
 
     Args:
         local_workers: processes on this machine; with GPUs, each gets its own.
-        may_write: whether this process sees the folder of the stage; the first that does writes.
+        may_write: whether this process sees the folder where the training was started. Of those that do, the
+            one of lowest rank becomes the writer.
     """
     # Variables of torchrun; without it, those of a single process.
     place = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0"} | os.environ

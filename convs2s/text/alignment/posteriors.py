@@ -1,9 +1,12 @@
 """The probabilities that words are linked (Dyer et al., 2013, §2), as loops over generated words.
 
-A generated word is linked with a word of the given sentence or with none; each of its occurrences is
-independent of all others. For each distinct given word that occurs with the generated word in a sentence
-pair, the table has a value, in the order of first occurrence. The given words themselves are not stored: who
-goes through the sentences of a generated word meets them in this order. So a pair of words takes 4 bytes.
+The model explains each word of one sentence, the generated one, by a word of the other, the given one, or by
+none. Each occurrence of a generated word is independent of all others, so the loops take one generated word
+at a time, and go through all sentences in which it occurs.
+
+The table has a value for each generated and each given word that occur together in a sentence pair. The
+values of a generated word are in the order in which its sentences first show each given word. A loop meets
+the given words in this same order, so the table need not store which they are, and a value takes 4 bytes.
 
 All that these loops call is in this file: edits of other files are not noticed.
 """

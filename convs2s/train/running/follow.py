@@ -71,7 +71,8 @@ def is_last(report: UpdateReport | EpochReport, training: Training) -> bool:
 def end_after(report: UpdateReport | EpochReport, training: Training) -> None:
     """End training after this report if a signal asks for it, once the writer has saved.
 
-    With the exit status that shells give the signal; if another worker got it, as after Ctrl-C.
+    The exit status is the one that shells give to a process that the signal ends. A worker that got no signal
+    itself, because another did, ends as after Ctrl-C.
     """
     if is_last(report, training):
         training.workers.barrier()

@@ -7,14 +7,20 @@
     WORK/ended                              ID of the training that ended last, and where copies of it are
 
 Nothing is overwritten: different settings have a different ID, and each checkpoint is named after its number
-of updates. Training resumes from its newest usable checkpoint: whole, not beyond the end of training, and
-with a whole checkpoint of the best epoch so far, which is the model to export. We keep the last two
-checkpoints, and those of the last two epochs that were the best so far, so one damaged file costs little. (If
-the model is the mean of several epochs, then those of the last two sets of these; without a file that both
-need, training starts from scratch.)
+of updates.
 
-At the end of training, the outputs are written first. Its folder stays until the caller knows that they are
-safe (`remove_ended`). If a kill leaves a part of it, the next run produces the same outputs from that.
+Training resumes from its newest usable checkpoint. A checkpoint is usable if its file is whole, if training
+would not have ended before it, and if the checkpoint of the best epoch up to then, from which the model is
+exported, is whole as well.
+
+Two of each kind are kept, so that one damaged file costs little: the last two checkpoints; and those of the
+best epoch now, and of the one that was the best before it. If the model is the mean of several epochs, read
+"the best epochs" for "the best epoch". An epoch may be in both sets; if its file is damaged, no checkpoint is
+usable, and training starts from scratch.
+
+At the end of training, the outputs are written, while the checkpoints stay. The caller removes them once it
+knows that the outputs are safe (`remove_ended`). If it is killed while it removes them, the next run makes
+the same outputs again from what is left.
 """
 
 import contextlib
@@ -110,9 +116,10 @@ class WorkFolder:
         Checkpoints ahead of the training stay: they are damaged, or training now ends before them.
         """
         state, saved = training.state, self.list_saved()
-        last = sorted({*(n for n in saved if n < state.updates), state.updates})[-2:]
+        earlier = [updates for updates in saved if updates < state.updates]
+        ahead = [updates for updates in saved if updates > state.updates]
         bests = itertools.chain.from_iterable(state.bests(training.params.average))
-        return {*last, *bests, *(n for n in saved if n > state.updates)}
+        return {state.updates, *earlier[-1:], *bests, *ahead}
 
     def save(self, training: Training) -> None:
         """Write a checkpoint, then remove those no longer needed; all remain if the disk is full."""
