@@ -26,8 +26,8 @@ class EvaluateParams(Section):
     """Scores, tables and pictures."""
 
     ensembles: Annotated[list[Literal["all"]], Field(max_length=1)]
-    """`[all]` also translates and scores the test set with an ensemble of the models of all train.seeds
-    (§5.2), in separate stages; `[]`: only the single models."""
+    """`[all]` also translates and scores the test set with an ensemble of the models of all `seeds` (§5.2),
+    in separate stages; `[]`: only the single models."""
     examples: Count
     """Sentences shown in the examples table."""
     heat_maps: Count

@@ -1,7 +1,4 @@
-"""Text to ids: sentence pairs are split into pieces and encoded, in parallel.
-
-Apart from `codec`: the stage vocabulary, which uses that, need not rerun when the format of ids changes.
-"""
+"""Text to ids: sentence pairs are split into pieces and encoded, in parallel."""
 
 from collections.abc import Iterable, Iterator
 from functools import partial

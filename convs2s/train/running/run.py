@@ -72,8 +72,7 @@ def train_model(
         ValueError: if the data does not fit the parameters, there are more workers than GPUs, or
             machines differ.
         FloatingPointError: if the training diverges.
-        OSError: if the place for copies of checkpoints, `run.checkpoints`, cannot be used, or another
-            training writes there.
+        OSError: if the place for copies of checkpoints, `run.checkpoints`, cannot be used.
         ChildProcessError: if a worker process fails for any reason; its own message is on stderr.
         KeyboardInterrupt, SystemExit: after Ctrl-C or another signal to end; see `defer_signals`.
     """
@@ -122,18 +121,21 @@ def begin(training: Training, folder: WorkFolder, copies: CheckpointCopies | Non
     """Resume from the newest checkpoint, here or a copy; other workers get it from the writer."""
     workers, optimizer = training.workers, training.optimizer
     if workers.writes:
-        if copies and (copied := copies.fetch(folder.list_saved())):
-            print(copied, file=sys.stderr)
+        if copies and (message := copies.fetch(folder.list_saved())):
+            print(message, file=sys.stderr)
         print(folder.resume(training), file=sys.stderr)
         choice = choose_precision(training.params.precision, workers.device)
         precision = training.state.precision
-        kept = f"products stay in {precision}, as the training began on another machine."
-        print(choice if choice.precision == precision else kept, file=sys.stderr)
+        if choice.precision == precision:
+            print(choice, file=sys.stderr)
+        else:
+            message = f"products stay in {precision}, as the training began on another machine."
+            print(message, file=sys.stderr)
     if workers.count == 1:
         return
-    own = folder.prints | {"PyTorch": str(torch.__version__), "code of convs2s": digest_of_library()}
-    training.state, expected = workers.from_writer((training.state, own))
-    if differing := sorted(dict(own.items() ^ expected.items())):
+    versions = folder.prints | {"PyTorch": str(torch.__version__), "code of convs2s": digest_of_library()}
+    training.state, expected = workers.from_writer((training.state, versions))
+    if differing := sorted(dict(versions.items() ^ expected.items())):
         raise ValueError(
             f"expected what the node has in whose folder the training was started, found other versions on "
             f"{socket.gethostname()} in {Path.cwd()}: {', '.join(differing)}."
