@@ -116,9 +116,10 @@ def write_package(
 def read_settings(folder: Path) -> Settings:
     """Read tokenizer.json and translate.json of a model folder, and check that it is whole."""
     check_whole(folder)
-    first, second = folder / "tokenizer.json", folder / "translate.json"
-    tokenizer = validate(TokenizerFile, read_json(first), f"{first} is invalid")
-    search = validate(TranslateFile, read_json(second), f"{second} is invalid")
+    path = folder / "tokenizer.json"
+    tokenizer = validate(TokenizerFile, read_json(path), f"{path} is invalid")
+    path = folder / "translate.json"
+    search = validate(TranslateFile, read_json(path), f"{path} is invalid")
     languages = tokenizer.source_language, tokenizer.target_language
     return Settings(languages, tokenizer.tokenize, search.translate, search.replace)
 

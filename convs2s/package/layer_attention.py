@@ -58,10 +58,10 @@ def read_layers(translator: WordTranslator, words: Sequence[str]) -> LayerAttent
         _, attention, _ = model.features(targets, memory)
     source, target = translator.source, translator.target.vocabulary
     return LayerAttention(
-        np.stack([weights[0].cpu().numpy() for weights in attention]),
-        [i for i, block in enumerate(model.decoder.layers(), start=1) if block.attention is not None],
-        [*source.pieces(sentence), source.vocabulary.entry(EOS)],
-        [target.entry(token) for token in best.tokens],
+        layers=np.stack([weights[0].cpu().numpy() for weights in attention]),
+        numbers=[i for i, block in enumerate(model.decoder.layers(), start=1) if block.attention is not None],
+        source=[*source.pieces(sentence), source.vocabulary.entry(EOS)],
+        target=[target.entry(token) for token in best.tokens],
     )
 
 

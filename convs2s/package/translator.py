@@ -12,7 +12,7 @@ from convs2s.decode.load import load_word_translator
 from convs2s.decode.sampling import Sampling
 from convs2s.decode.translations import Attention, Hypothesis, PutBack, one_line
 from convs2s.decode.unknown_characters import Source, put_back, read_source
-from convs2s.decode.unknown_replacement import Replacement, replace_unknowns
+from convs2s.decode.unknown_replacement import Replacement, Unknown, replace_unknowns
 from convs2s.decode.word_translator import GivenScore, WordTranslator
 from convs2s.package.facts import Facts, read_facts
 from convs2s.package.folder import check_same, check_whole, load_tokenizers, read_settings
@@ -21,7 +21,7 @@ from convs2s.text.words.tokenization import Tokenizer
 
 Texts = TypeVar("Texts", str, Sequence[str])
 SELECTION = SelectionParams(common=500, candidates=100)
-"""For candidates from a file, if the model folder does not set it: the values of the authors' Lua code."""
+"""For candidates from a file, if the model folder has no selection of its own: as the authors' Lua code."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Translation:
         tokens: the model's output, EOS last; empty for an empty text.
         words: the words that make up the text, with what was put back.
         replacements: the words that were unknown and have been replaced.
-        attention: if requested, for the best translation of each text only; its labels are tokens.
+        attention: if requested, for the best translation of each text only, with the tokens of both.
         sources: for each token, the index of the source word attended to most, -1 if there is none; words
             are those of the whole text, also where the model saw only a part of them.
         put_back: what was left out of the text, as the model never saw its characters, and put back into the
@@ -115,19 +115,20 @@ class Translator:
             ValueError: if the numbers of prefixes and texts differ, or the model's scores are not numbers.
         """
         sources = self.read(texts)
-        begun = [Source([])] * len(sources)
-        if prefixes is not None:
-            begun = [self._read_target(prefix) for prefix in as_texts(prefixes)]
+        if prefixes is None:
+            read_prefixes = [Source([])] * len(sources)
+        else:
+            read_prefixes = [self._read_target(prefix) for prefix in as_texts(prefixes)]
         n_best_lists = self.words.translate(
             [source.seen for source in sources],
             keep_attention,
-            prefixes=[prefix.seen for prefix in begun],
+            prefixes=[prefix.seen for prefix in read_prefixes],
             sampling=sampling,
             on_done=on_done,
         )
         return [
             [self._finish(source, hypothesis, prefix) for hypothesis in hypotheses]
-            for source, hypotheses, prefix in zip(sources, n_best_lists, begun, strict=True)
+            for source, hypotheses, prefix in zip(sources, n_best_lists, read_prefixes, strict=True)
         ]
 
     def read(self, texts: str | Sequence[str]) -> list[Source]:
@@ -148,7 +149,8 @@ class Translator:
             ValueError: if the numbers of translations and texts differ, or the model's scores are not
                 numbers.
         """
-        sources, targets = self.read(texts), [self._read_target(text) for text in as_texts(translations)]
+        sources = self.read(texts)
+        targets = [self._read_target(text) for text in as_texts(translations)]
         scores = self.words.score([s.seen for s in sources], [t.seen for t in targets], on_done)
         return [
             score._replace(unknown_characters=source.unknown + target.unknown)
@@ -176,16 +178,19 @@ class Translator:
 
     def _finish(self, source: Source, hypothesis: Hypothesis, prefix: Source) -> Translation:
         hypothesis = put_back(source, hypothesis, self.words.target, self.target.restore_case, prefix)
-        words, replacements = list(hypothesis.words), list[Replacement]()
-        is_written = bool(hypothesis.tokens or prefix.words)  # else it is a copy of the source
-        unknowns = [unknown for unknown in hypothesis.unknowns if unknown.word >= len(prefix.words)]
+        words = list(hypothesis.words)
+        unknowns = list[Unknown]()
         for unknown in hypothesis.unknowns:
-            if unknown.word < len(prefix.words):
+            if unknown.word < len(prefix.words):  # the prefix says which word it is
                 words[unknown.word] = prefix.words[unknown.word]
+            else:
+                unknowns.append(unknown)
+        replacements = list[Replacement]()
         if self.dictionary is not None:
             words, replacements = replace_unknowns(source.words, words, unknowns, self.dictionary)
+        is_copy = not (hypothesis.tokens or prefix.words)  # of the source, which the model never saw
         return Translation(
-            text=one_line(self.target.detokenize(words) if is_written else " ".join(words)),
+            text=one_line(" ".join(words) if is_copy else self.target.detokenize(words)),
             score=hypothesis.score,
             log_likelihood=hypothesis.log_likelihood,
             tokens=hypothesis.tokens,
@@ -234,14 +239,14 @@ def load(
     """
     paths = [Path(folder) for folder in ([folders] if isinstance(folders, str | Path) else folders)]
     settings = read_settings(paths[0])
-    for other in paths[1:]:
-        check_whole(other)
-        check_same(paths[0], other)
+    for member in paths[1:]:
+        check_whole(member)
+        check_same(paths[0], member)
     params = validate(TranslateParams, {**settings.translate.model_dump(), **changes}, "translate")
     if candidates is not None and params.selection is None:
         params = params.model_copy(update={"selection": SELECTION})
     table = paths[0] / "candidates.npz" if candidates is None else Path(candidates)
     words = load_word_translator(paths, paths[0], table, params, device, processes=processes)
-    replaces = settings.replace if replace is None else replace
-    dictionary = read_dictionary(paths[0] / "dictionary.tsv") if replaces else None
+    is_replaced = settings.replace if replace is None else replace
+    dictionary = read_dictionary(paths[0] / "dictionary.tsv") if is_replaced else None
     return Translator(words, *load_tokenizers(paths[0], settings), dictionary, read_facts(paths[0]))

@@ -116,8 +116,11 @@ def describe_pair(pair: Pair) -> Model:
 
 def describe_translation(translation: Translation) -> Alternative:
     """Return a translation with its scores, rounded."""
-    score, likelihood = round(translation.score, 4), round(translation.log_likelihood, 4)
-    return Alternative(text=translation.text, score=score, log_likelihood=likelihood)
+    return Alternative(
+        text=translation.text,
+        score=round(translation.score, 4),
+        log_likelihood=round(translation.log_likelihood, 4),
+    )
 
 
 def describe_attention(attention: LayerAttention) -> Attended:

@@ -105,13 +105,17 @@ def add_translations(app: FastAPI, pairs: Sequence[Pair], reader: RequestReader,
         texts = await search(fields, request)
         best = [join(lines, 0) for lines in texts]
         further = [list_alternatives(lines, fields.alternatives) for lines in texts]
-        is_one, is_auto = isinstance(fields.q, str), fields.source == "auto"
         source = find_pair(pairs, fields.source, fields.target).source
         detected = Detected(language=source, confidence=100.0 if len(sources) == 1 else 0.0)
+
+        def as_asked(values: list[Any]) -> Any:
+            """Return a value for a text, a list of them for a list of texts."""
+            return values[0] if isinstance(fields.q, str) else values
+
         return Translated(
-            translatedText=best[0] if is_one else best,
-            alternatives=(further[0] if is_one else further) if fields.alternatives else None,
-            detectedLanguage=(detected if is_one else [detected] * len(texts)) if is_auto else None,
+            translatedText=as_asked(best),
+            alternatives=as_asked(further) if fields.alternatives else None,
+            detectedLanguage=as_asked([detected] * len(texts)) if fields.source == "auto" else None,
             unknownCharacters=count_unknown([ranked for lines in texts for ranked in lines]),
         )
 
@@ -121,8 +125,8 @@ def add_translations(app: FastAPI, pairs: Sequence[Pair], reader: RequestReader,
         if not fields.q:
             raise HTTPException(400, "Invalid request: missing q parameter")
         if len(sources) > 1:
-            known = " and ".join(sources)
-            raise HTTPException(400, f"Languages are not detected; this server translates from {known}.")
+            languages = " and ".join(sources)
+            raise HTTPException(400, f"Languages are not detected; this server translates from {languages}.")
         return [Detected(language=sources[0], confidence=100.0)]
 
     @app.post("/n-best", response_model_exclude_none=True, openapi_extra=describe_body(TranslateRequest))

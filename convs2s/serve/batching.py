@@ -93,11 +93,15 @@ class Batcher:
 
     def _next_batch(self) -> list[Job]:
         """Take the oldest request from the queue, and those that share its work as far as they fit."""
-        batch, size, waiting = list[Job](), 0, list[Job]()
+        batch = list[Job]()
+        waiting = list[Job]()
+        lines = 0  # of the batch
         for job in self._jobs:
-            fits = not batch or (job.work == batch[0].work and size + len(job.lines) <= self.batch_lines)
-            (batch if fits else waiting).append(job)
-            size += len(job.lines) if fits else 0
+            if not batch or (job.work == batch[0].work and lines + len(job.lines) <= self.batch_lines):
+                batch.append(job)
+                lines += len(job.lines)
+            else:
+                waiting.append(job)
         self._jobs = waiting
         return batch
 

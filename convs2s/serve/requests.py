@@ -47,7 +47,8 @@ class TextRequest(BaseModel):
     @property
     def texts(self) -> list[list[str]]:
         """The lines of each text, even if there is only one text."""
-        return [text.split("\n") for text in ([self.q] if isinstance(self.q, str) else self.q)]
+        texts = [self.q] if isinstance(self.q, str) else self.q
+        return [text.split("\n") for text in texts]
 
 
 class TranslateRequest(TextRequest):
