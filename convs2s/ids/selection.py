@@ -46,7 +46,8 @@ class VocabularySelection:
         if target is not None:
             chosen[target] = True
         tokens = np.flatnonzero(chosen)
-        self.batches, self.selected = self.batches + 1, self.selected + len(tokens)
+        self.batches += 1
+        self.selected += len(tokens)
         return tokens
 
     def report(self) -> str:

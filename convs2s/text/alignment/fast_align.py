@@ -54,16 +54,19 @@ def align(corpus: Corpus, iterations: int, folder: Path) -> Iterator[Links]:
             reports = [direction.iterate(fit_tension=iteration > 1) for direction in (forward, backward)]
             report = f"iteration {iteration} of {iterations}: forward {reports[0]}; backward {reports[1]}"
             print(f"align: {report}", file=sys.stderr, flush=True)
-        source_of, target_of = forward.choose(), backward.choose()
+        source_of = forward.choose()
+        target_of = backward.choose()
         for first in range(0, pairs, word_ids.BLOCK):
             ends = slice(first, first + word_ids.BLOCK + 1)
             sources, targets = corpus.source.offsets[ends], corpus.target.offsets[ends]
             begins = sources + targets - sources[0] - targets[0]
-            rows, counts = np.empty((begins[-1], 2), np.int32), np.empty(len(begins) - 1, np.int64)
+            rows = np.empty((begins[-1], 2), np.int32)  # room for the most links that a pair can have
+            counts = np.empty(len(begins) - 1, np.int64)
             share(threads, begins, symmetrize_pairs, sources, targets, source_of, target_of, rows, counts)
-            lengths = np.diff(begins)
-            used = np.arange(len(rows)) - np.repeat(begins[:-1], lengths) < np.repeat(counts, lengths)
-            yield Links(counts, rows[used])
+            room = np.diff(begins)
+            row_of_pair = np.arange(len(rows)) - np.repeat(begins[:-1], room)
+            is_used = row_of_pair < np.repeat(counts, room)
+            yield Links(counts, rows[is_used])
         print(f"align: linked {inflect(pairs, 'sentence pair')}", file=sys.stderr, flush=True)
 
 
@@ -90,7 +93,8 @@ class Direction:
     """
 
     def __init__(self, given: FlatIds, generated: FlatIds, prefix: Path, threads: ThreadPoolExecutor) -> None:
-        self.prefix, self.threads, self.words = prefix, threads, len(generated.ids)
+        self.prefix, self.threads = prefix, threads
+        self.words = len(generated.ids)
         self.lengths = count_lengths(given, generated)
         frequencies = np.zeros(int(generated.ids.max()) + 1, np.int64)
         posteriors.count_words(generated.ids, frequencies)
@@ -99,7 +103,8 @@ class Direction:
         posteriors.list_occurrences(generated.ids, generated.offsets, places.copy(), occurrences)
         corpus = given.ids, given.offsets, generated.offsets
         table = posteriors.Table(places, occurrences, places[:0], np.empty(0, np.float32), *corpus)
-        sizes, vocabulary = np.zeros_like(frequencies), int(given.ids.max()) + 1
+        sizes = np.zeros_like(frequencies)
+        vocabulary = int(given.ids.max()) + 1
         share(threads, places, posteriors.count_values, table, vocabulary, sizes)
         starts = np.insert(np.cumsum(sizes), 0, 0)
         values = self._allocate("values", np.float32, starts[-1])

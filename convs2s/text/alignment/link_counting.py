@@ -1,6 +1,8 @@
 """Links of an aligned corpus -> dictionary of unknown words (§4.3, T33), and alignment candidates (§5.4)."""
 
+from collections import defaultdict
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,6 +16,19 @@ NEAR_TIE = 0.9
 """Target words with at least this share of the most frequent one's links compete with it."""
 HELD_LINKS = 1 << 22
 """Links that are counted at once, at least."""
+
+
+class Choice(NamedTuple):
+    """A target word that competes for the dictionary's entry of a source word; both are ids."""
+
+    source: int
+    target: int
+    links: int
+    """Links between the two."""
+    source_links: int
+    """Links of the source word with any target word."""
+    frequency: int
+    """Occurrences of the target word."""
 
 
 def build_dictionary(corpus: Corpus, words: list[list[str]], links: Iterable[Links]) -> list[Entry]:
@@ -34,13 +49,20 @@ def build_dictionary(corpus: Corpus, words: list[list[str]], links: Iterable[Lin
     near = counts >= NEAR_TIE * most[sources]
     frequencies = np.zeros(len(words[1]), np.int64)
     count_words(corpus.target.ids, frequencies)
-    columns = sources, frequencies[targets], -counts, targets, totals[sources]
-    rows = np.stack(columns, axis=1)[near].tolist()
-    ordered = sorted(
-        (words[0][s], frequency, count, words[1][t], total) for s, frequency, count, t, total in rows
+    columns = sources, targets, counts, totals[sources], frequencies[targets]
+    choices = defaultdict[int, list[Choice]](list)
+    for row in np.stack(columns, axis=1)[near].tolist():
+        choice = Choice(*row)
+        choices[choice.source].append(choice)
+
+    def rank(choice: Choice) -> tuple[int, int, str]:
+        return choice.frequency, -choice.links, words[1][choice.target]
+
+    best = [min(competing, key=rank) for competing in choices.values()]
+    return sorted(
+        Entry(words[0][choice.source], words[1][choice.target], choice.links, choice.source_links)
+        for choice in best
     )
-    best = {row[0]: row for row in reversed(ordered)}
-    return sorted(Entry(source, target, -count, total) for source, _, count, target, total in best.values())
 
 
 def build_candidates(corpus: Corpus, links: Iterable[Links], most: int) -> Candidates:

@@ -22,7 +22,8 @@ def symmetrize(forward: Ids, backward: Ids, links: Ids) -> int:
     Returns:
         Number of links.
     """
-    linked = np.zeros(len(backward), np.bool_), np.zeros(len(forward), np.bool_)
+    source_linked = np.zeros(len(backward), np.bool_)
+    target_linked = np.zeros(len(forward), np.bool_)
     accepted = np.zeros((len(backward) + 2, len(forward) + 2), np.bool_)  # with a margin of one
     step = 0
     while step < 4:
@@ -32,7 +33,7 @@ def symmetrize(forward: Ids, backward: Ids, links: Ids) -> int:
                 in_forward, in_backward = forward[j] == i, backward[i] == j
                 if accepted[i + 1, j + 1] or not (in_forward or in_backward):
                     continue
-                source_free, target_free = not linked[0][i], not linked[1][j]
+                source_free, target_free = not source_linked[i], not target_linked[j]
                 if step == 0:  # intersection
                     accepts = in_forward and in_backward
                 elif step == 1:  # grow-diag, until nothing changes: a neighbor of a link, even diagonally
@@ -40,7 +41,9 @@ def symmetrize(forward: Ids, backward: Ids, links: Ids) -> int:
                 else:  # final-and, for one direction, then the other
                     accepts = source_free and target_free and (in_forward if step == 2 else in_backward)
                 if accepts:
-                    accepted[i + 1, j + 1] = linked[0][i] = linked[1][j] = grown = True
+                    accepted[i + 1, j + 1] = True
+                    source_linked[i] = target_linked[j] = True
+                    grown = True
         if step != 1 or not grown:
             step += 1
     count = 0
@@ -64,5 +67,6 @@ def symmetrize_pairs(
     begin = source_offsets[0] + target_offsets[0]
     for k in range(first, last):
         s, t = source_offsets[k], target_offsets[k]
-        both = forward[t : target_offsets[k + 1]], backward[s : source_offsets[k + 1]]
-        counts[k] = symmetrize(both[0], both[1], links[s + t - begin :])
+        source_of = forward[t : target_offsets[k + 1]]
+        target_of = backward[s : source_offsets[k + 1]]
+        counts[k] = symmetrize(source_of, target_of, links[s + t - begin :])

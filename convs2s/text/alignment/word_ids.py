@@ -15,8 +15,18 @@ from convs2s.ids.encoded import FlatIds, FlatIdsWriter, Ids, Offsets, open_array
 BLOCK = 1 << 13
 """Sentence pairs in memory at once."""
 
-Block = tuple[tuple[Ids, Offsets], tuple[Ids, Offsets]]
-"""The ids of consecutive source sentences and the length of each, and those of the target sentences."""
+
+class Sentences(NamedTuple):
+    """Consecutive sentences of one side, without EOS."""
+
+    ids: Ids
+    """Of all sentences, concatenated."""
+    lengths: Offsets
+    """Words in each sentence."""
+
+
+Block = tuple[Sentences, Sentences]
+"""Consecutive sentences of the source, and their translations."""
 
 
 class Corpus(NamedTuple):
@@ -77,10 +87,10 @@ def number_words(source: Path, target: Path, folder: Path) -> tuple[Corpus, list
     return write_corpus(blocks(), folder), [list(number) for number in numbers]
 
 
-def number_block(number: defaultdict[str, int], sentences: list[list[str]]) -> tuple[Ids, Offsets]:
-    """Return the numbers of the words of some sentences, and the length of each."""
+def number_block(number: defaultdict[str, int], sentences: list[list[str]]) -> Sentences:
+    """Return sentences with the number of each word."""
     ids = np.array([number[word] for words in sentences for word in words], np.int32)
-    return ids, np.array(list(map(len, sentences)), np.int64)
+    return Sentences(ids, np.array(list(map(len, sentences)), np.int64))
 
 
 def copy_ids(source: FlatIds, target: FlatIds, folder: Path) -> Corpus:
@@ -89,9 +99,10 @@ def copy_ids(source: FlatIds, target: FlatIds, folder: Path) -> Corpus:
     return write_corpus(((remove_eos(left), remove_eos(right)) for left, right in blocks), folder)
 
 
-def remove_eos(sentences: FlatIds) -> tuple[Ids, Offsets]:
-    """Return the ids of sentences without their last ones, and the length of each."""
-    return np.delete(sentences.ids, sentences.offsets[1:] - 1), np.diff(sentences.offsets) - 1
+def remove_eos(sentences: FlatIds) -> Sentences:
+    """Return sentences without the last id of each."""
+    ids = np.delete(sentences.ids, sentences.offsets[1:] - 1)
+    return Sentences(ids, np.diff(sentences.offsets) - 1)
 
 
 def write_corpus(blocks: Iterable[Block], folder: Path) -> Corpus:
@@ -101,7 +112,8 @@ def write_corpus(blocks: Iterable[Block], folder: Path) -> Corpus:
         FlatIdsWriter(folder, "target", np.int32) as target,
     ):
         for left, right in blocks:
-            complete = (left[1] > 0) & (right[1] > 0)
-            for writer, (ids, lengths) in ((source, left), (target, right)):
-                writer.append(ids[np.repeat(complete, lengths)], lengths * complete)
+            is_complete = (left.lengths > 0) & (right.lengths > 0)
+            for writer, side in ((source, left), (target, right)):
+                ids = side.ids[np.repeat(is_complete, side.lengths)]
+                writer.append(ids, np.where(is_complete, side.lengths, 0))
     return Corpus(*(FlatIds(open_array(side.ids), open_array(side.offsets)) for side in (source, target)))

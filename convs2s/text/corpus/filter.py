@@ -1,7 +1,6 @@
 """Filter training pairs (§4.1, T27 to T29), and report what each rule removed."""
 
 import hashlib
-import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -42,7 +41,8 @@ def characters_per_character(pairs: Iterable[Pair]) -> float:
     for pair in pairs:
         source, target = map(characters, pair)
         if source and target:
-            source_total, target_total = source_total + source, target_total + target
+            source_total += source
+            target_total += target
     return source_total / target_total if target_total else 1.0
 
 
@@ -170,14 +170,20 @@ def write_splits(
         For each split, the number of pairs and the number of words on each side.
     """
     counts = {split: {"pairs": 0, "source_words": 0, "target_words": 0} for split in ("train", "valid")}
-    splits = ("valid" if every and number % every == 0 else "train" for number in itertools.count(1))
-    given = (("valid", pair) for pair in given_valid) if every is None else ()
     with PairWriter(folder / "train") as train, PairWriter(folder / "valid") as valid:
-        for split, pair in itertools.chain(zip(splits, kept, strict=False), given):
-            (train if split == "train" else valid).write(*pair)
+        writers = {"train": train, "valid": valid}
+
+        def write(split: str, pair: Pair) -> None:
+            writers[split].write(*pair)
             counts[split]["pairs"] += 1
             counts[split]["source_words"] += words(pair[0])
             counts[split]["target_words"] += words(pair[1])
+
+        for number, pair in enumerate(kept, start=1):
+            write("valid" if every and number % every == 0 else "train", pair)
+        if every is None:
+            for pair in given_valid:
+                write("valid", pair)
     return counts
 
 

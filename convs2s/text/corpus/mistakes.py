@@ -25,10 +25,13 @@ def find_mistakes(train: Iterable[Pair], held_out: Mapping[str, Sequence[Pair]])
     """
     held_out_pairs = {pair for pairs in held_out.values() for pair in pairs}
     held_out_sources = {source for source, _ in held_out_pairs}
-    trained_pairs, trained_sources, read, copied = set[Pair](), set[str](), 0, 0
+    trained_pairs = set[Pair]()
+    trained_sources = set[str]()
+    read = copied = 0
     for source, target in train:
         read += 1
-        copied += source == target
+        if source == target:
+            copied += 1
         if source in held_out_sources:
             trained_sources.add(source)
             trained_pairs |= held_out_pairs & {(source, target)}

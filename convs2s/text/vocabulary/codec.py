@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 from convs2s.base.files import SIDES, atomic_path, read_json
 from convs2s.ids.vocabulary import EOS, PAD, Vocabulary, read_counts, read_vocabulary
@@ -27,6 +27,13 @@ FILES = ("segmentation.json", *(f"{side}{end}" for side in SIDES for end in (".t
 CACHED_WORDS = 50_000
 
 Segmentation = Bpe | SubwordNmt
+
+
+class Written(NamedTuple):
+    """A word as its pieces, and their ids."""
+
+    pieces: list[str]
+    ids: list[int]
 
 
 class Codec:
@@ -54,7 +61,7 @@ class Codec:
         spelled = (entry for entry in entries if entry not in BYTE_PIECES)
         self._seen = set().union(*spelled) - {WORD_MARK}
         self._longest = max(map(len, vocabulary.entries), default=1)
-        self._cache: dict[str, tuple[list[str], list[int]]] = {}
+        self._cache: dict[str, Written] = {}
 
     @classmethod
     def load(cls, folder: Path, side: str) -> Self:
@@ -88,22 +95,22 @@ class Codec:
 
     def _has_seen_character(self, character: str) -> bool:
         written = replace_mark(character)
-        as_bytes = isinstance(self._segmentation, Unigram)
-        return written in self.vocabulary or (
-            as_bytes and self._trained_bytes.issuperset(written.encode("utf-8"))
-        )
+        if written in self.vocabulary:
+            return True
+        can_be_bytes = isinstance(self._segmentation, Unigram)
+        return can_be_bytes and self._trained_bytes.issuperset(written.encode("utf-8"))
 
     def pieces(self, words: list[str]) -> list[str]:
         """Return the words' pieces; a character that the vocabulary lacks is a piece, with id UNK."""
-        return [piece for word in words for piece in self._word(word)[0]]
+        return [piece for word in words for piece in self._write(word).pieces]
 
     def word_of_piece(self, words: list[str]) -> list[int]:
         """Return, for each piece, the index of the word that it belongs to."""
-        return [i for i, word in enumerate(words) for _ in self._word(word)[0]]
+        return [i for i, word in enumerate(words) for _ in self._write(word).pieces]
 
     def encode(self, words: list[str]) -> list[int]:
         """Return the ids of the words' pieces, followed by EOS."""
-        return [*(id_ for word in words for id_ in self._word(word)[1]), EOS]
+        return [*(id_ for word in words for id_ in self._write(word).ids), EOS]
 
     def decode(self, ids: Iterable[int]) -> list[str]:
         """Return the words; EOS and PAD are dropped, UNK is "<unk>", alone or within a word of pieces."""
@@ -119,15 +126,15 @@ class Codec:
             len(spelled(entries[: i + 1])) - 1 if spelled([entry]) else -1 for i, entry in enumerate(entries)
         ]
 
-    def _word(self, word: str) -> tuple[list[str], list[int]]:
-        """Return a word's pieces and ids; segmentation sees one word at a time, so both can be cached."""
+    def _write(self, word: str) -> Written:
+        """Return a word as pieces and ids; segmentation sees one word at a time, so they can be cached."""
         if word not in self._cache:
             if len(self._cache) >= CACHED_WORDS:
                 self._cache.clear()  # keep it bounded; frequent words soon return
             pieces = [word] if self._segmentation is None else self._segmentation.pieces(word)
             if self._cutter:
                 pieces = [part for piece in pieces for part in self._cut(piece, self._cutter)]
-            self._cache[word] = (pieces, self.vocabulary.ids(pieces))
+            self._cache[word] = Written(pieces, self.vocabulary.ids(pieces))
         return self._cache[word]
 
     def _cut(self, piece: str, segmentation: Bpe) -> Iterator[str]:
