@@ -73,8 +73,9 @@ class LoopCache(NullCache):
         """Return the folders, the first one first; they need not exist."""
         source_folder = self.source.parent
         own = f"{source_folder.name}_{hashlib.sha256(os.fsencode(source_folder)).hexdigest()[:16]}"
-        chosen, cache = numba.config.CACHE_DIR, os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-        user = Path(os.path.expanduser(cache))  # noqa: PTH111  # that of pathlib fails for a user without a home
+        chosen = numba.config.CACHE_DIR
+        user_cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+        user = Path(os.path.expanduser(user_cache))  # noqa: PTH111  # that of pathlib fails for a user without a home
         return [
             *([Path(chosen, own)] if chosen else []),
             source_folder / "__pycache__",
@@ -137,7 +138,8 @@ def with_signals_held(function: Callable[..., Any]) -> Callable[..., Any]:
 @contextlib.contextmanager
 def signals_held() -> Iterator[None]:
     """Note signals, and handle them at the end; only the main thread handles any."""
-    arrived, handlers = list[int](), dict[int, Any]()
+    arrived = list[int]()
+    handlers = dict[int, Any]()
     if threading.current_thread() is threading.main_thread():
         for number in map(int, signal.valid_signals()):
             if callable(signal.getsignal(number)):

@@ -146,18 +146,21 @@ def choose_model(seq2seq: Seq2Seq, wanted: Wanted, device: torch.device) -> Sear
         ValueError: for int8 without the engine, or if the plain model itself differs from what was trained:
             a position at a time it computes something else than in one pass, or it does not read all weights.
     """
-    precision, sample = choose_precision(wanted, device).precision, Sample(seq2seq)
+    precision = choose_precision(wanted, device).precision
+    sample = Sample(seq2seq)
     if device.type == "cpu" and is_engine_wanted():
         model, fault = build_engine(seq2seq, precision, sample)
         if model is not None:
             return model
         place = "convs2s/engine/decode/model.py"
         warn_of_difference("The CPU's fast decoder", place, "convs2s/model", str(fault))
-    if precision == "int8":
+    if precision == "int8" and device.type != "cpu":
         raise ValueError(
             f"precision int8 is for CPUs, but the device is {device}. Choose auto, or --device cpu."
-            if device.type != "cpu"
-            else f"precision int8 is the fast decoder's, which is not used here ({VARIABLE}, or the warning "
+        )
+    if precision == "int8":
+        raise ValueError(
+            f"precision int8 is the fast decoder's, which is not used here ({VARIABLE}, or the warning "
             "above). Choose auto."
         )
     plain = StepwiseModel(seq2seq)

@@ -62,7 +62,8 @@ class Source:
     @property
     def words(self) -> list[str]:
         """The words of the whole line, where what was left out is words of its own."""
-        words, start = list[str](), 0
+        words = list[str]()
+        start = 0
         for item in self.left_out:
             words += [*self.seen[start : item.before], *item.text.split()]
             start = item.before
@@ -104,7 +105,8 @@ def read_source(line: str, tokenize: Callable[[str], list[str]], codec: Codec) -
     kept, runs = split_line(line, join_spans(line, find_unknown(line, is_known)))
     if not has_letters(kept):
         return Source([], [LeftOut(line.strip())], unknown)
-    seen, left_out = tokenize(kept), list[LeftOut]()
+    seen = tokenize(kept)
+    left_out = list[LeftOut]()
     starts, ends = locate_words(kept, seen)
     for place, run in runs:
         before = bisect_left(starts, place)
@@ -227,15 +229,18 @@ def put_back(
         restore_case: the target tokenizer's; what is put back must not change where a sentence starts.
         prefix: what the hypothesis had to begin with: it is restored, and nothing else is put into it.
     """
-    begun = prefix if prefix and (hypothesis.tokens or source.left_out) else Source([])
-    if not source.left_out and not begun.left_out:
+    if prefix is None or not (hypothesis.tokens or source.left_out):
+        prefix = Source([])
+    if not source.left_out and not prefix.left_out:
         return hypothesis
     written = restore_case(hypothesis.words)
     counterparts = find_counterparts(source.seen, written, attend_words(hypothesis, codec))
     origins, first_words = source.locate()
-    draft, begun_text = Draft(list(begun.words), begun.locate()[0]), " ".join(begun.words)
+    prefix_places, _ = prefix.locate()
+    draft = Draft(list(prefix.words), prefix_places)
+    prefix_text = " ".join(prefix.words)
     for item, first_word in zip(source.left_out, first_words, strict=True):
-        if item.text not in begun_text:
+        if item.text not in prefix_text:
             place = find_place(item, source.seen, written, counterparts)
             draft.write(written[len(draft.places) : place])
             draft.put(item, first_word)

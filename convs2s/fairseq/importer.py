@@ -88,7 +88,12 @@ def import_fairseq(
     entries = [read_fairseq_dictionary(path) for path in dictionaries]
     params = read_architecture(read)
     model = build_model(read, params, (len(entries[0]) + len(SPECIALS), len(entries[1]) + len(SPECIALS)))
-    kind = "subword-nmt" if bpe_codes else "sentencepiece" if sentencepiece_model else "word"
+    if bpe_codes:
+        kind = "subword-nmt"
+    elif sentencepiece_model:
+        kind = "sentencepiece"
+    else:
+        kind = "word"
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as temporary:
         parts = Path(temporary)
@@ -145,8 +150,9 @@ def build_model(checkpoint: Checkpoint, params: ModelParams, sizes: tuple[int, i
 
 def find_language(checkpoint: Checkpoint, side: str, option: str | None, dictionary: Path) -> str:
     """Return the language of a side: that of the option, the checkpoint or the dictionary's name."""
-    in_name = re.fullmatch(r"dict\.(\w+)\.txt", dictionary.name)
-    values = option, checkpoint.arguments.get(f"{side}_lang"), in_name and in_name[1]
+    values = [option, checkpoint.arguments.get(f"{side}_lang")]
+    if match := re.fullmatch(r"dict\.(\w+)\.txt", dictionary.name):
+        values.append(match[1])
     # What the checkpoint has may be anything, such as a tensor, which is neither true nor false.
     language = next(
         (value for value in values if value is not None and (not isinstance(value, str) or value)), None

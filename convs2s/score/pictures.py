@@ -42,10 +42,12 @@ def draw_layers(
     Source tokens are on the y axis, target tokens on the x axis, as in Fig. 3; only the first 60 are drawn.
     """
     source, target = source[:LARGEST_MAP], target[:LARGEST_MAP]
-    labels, source_labels = ([make_label(token) for token in tokens] for tokens in (target, source))
+    source_labels = [make_label(token) for token in source]
+    target_labels = [make_label(token) for token in target]
     columns = math.ceil(math.sqrt(len(maps)))
     rows = math.ceil(len(maps) / columns)
-    width, height = (INCHES_OF_LABELS + INCHES_PER_TOKEN * len(tokens) for tokens in (target, source))
+    width = INCHES_OF_LABELS + INCHES_PER_TOKEN * len(target)
+    height = INCHES_OF_LABELS + INCHES_PER_TOKEN * len(source)
     with matplotlib.style.context("default"):  # ignore the user's own settings
         figure = Figure(figsize=(columns * width + 1, rows * height), layout="constrained")
         grid = figure.subplots(rows, columns, squeeze=False)
@@ -55,7 +57,7 @@ def draw_layers(
             drawn = weights[: len(target), : len(source)].astype(np.float32).T
             image = axes.imshow(drawn, cmap="Greys", vmin=0, vmax=1, aspect="auto")
             # Without parse_math=False, a token like $x^$ would be parsed as a formula, and fail.
-            axes.set_xticks(range(len(target)), labels, rotation=90, family=FONT, parse_math=False)
+            axes.set_xticks(range(len(target)), target_labels, rotation=90, family=FONT, parse_math=False)
             axes.set_yticks(range(len(source)), source_labels, family=FONT, parse_math=False)
             axes.xaxis.tick_top()
             axes.xaxis.set_label_position("top")
@@ -92,7 +94,8 @@ def plot_curves(trainings: Mapping[str, Path]) -> Figure:
         trainings: by name, folders whose train/ and valid/ hold tab-separated tables of step and value. A
             curve without points, from a training that has just started, stays empty.
     """
-    figure, lines = Figure(figsize=(9, 6), layout="constrained"), dict[str, Line2D]()
+    figure = Figure(figsize=(9, 6), layout="constrained")
+    lines = dict[str, Line2D]()
     for axes, (name, (title, scale)) in zip(figure.subplots(2, 2).flat, PANELS.items(), strict=True):
         axes.set_title(title, fontsize="medium")
         axes.set_xlabel("updates")

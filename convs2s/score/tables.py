@@ -27,7 +27,8 @@ def score_table(results: Sequence[Mapping[str, object]]) -> pd.DataFrame:
     seed there is none. The columns are text, member, then the scores, rounded, in the order of DIGITS.
     """
     table = pd.DataFrame(results)
-    names, parts = [name for name in DIGITS if name in table], []
+    names = [name for name in DIGITS if name in table]
+    parts = []
     for text, rows in table.groupby("text", sort=False):
         is_seed = rows["member"] != "ensemble"
         seeds = rows[is_seed]

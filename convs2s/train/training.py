@@ -56,7 +56,9 @@ class Pairs:
 
     def arrays(self, sentences: Sequence[int] | Indices) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return padded source and target ids of these pairs, (B, S) and (B, T)."""
-        source, target = (pad([side[int(i)] for i in sentences], PAD) for side in (self.source, self.target))
+        numbers = [int(i) for i in sentences]
+        source = pad([self.source[i] for i in numbers], PAD)
+        target = pad([self.target[i] for i in numbers], PAD)
         return source, target
 
 
@@ -112,7 +114,8 @@ class State:
         """Count an update with its target tokens, in a pass of this many batches."""
         self.batch += 1
         if self.batch == batches:
-            self.passes, self.batch = self.passes + 1, 0
+            self.passes += 1
+            self.batch = 0
         self.updates += 1
         self.epoch_loss += result.loss
         self.epoch_tokens += tokens

@@ -10,6 +10,7 @@ oneDNN compiles code for each new shape of a product. The number of rows is roun
 so that a training has few shapes; the added rows are zeros, and change neither the result nor the gradients.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -122,7 +123,8 @@ class _GluConvolution(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None, None]:
         windows, weight, bias, y = ctx.saved_tensors
         gh = gradients[0].contiguous().flatten(0, 1)
-        gy, blocks = empty_rows(len(gh), y.shape[1], y.dtype), -(-len(gh) // train_loops.BLOCK)
+        gy = empty_rows(len(gh), y.shape[1], y.dtype)
+        blocks = math.ceil(len(gh) / train_loops.BLOCK)
         sums = bias.new_empty(blocks, len(bias))
         run_loop(train_loops.glu_backward, blocks, y.numel(), gh, y, bias, gy, sums)
         gwindows = gy @ weight
@@ -157,10 +159,14 @@ class _SoftmaxLoss(torch.autograd.Function):
         ctx: Any, features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, smoothing: float
     ) -> tuple[Tensor, Tensor]:
         scores = features @ weight.t()  # (R, V); becomes its own gradient below
-        blocks, differentiate = -(-len(target) // train_loops.BLOCK), any(ctx.needs_input_grad)
-        losses, sums = bias.new_empty(len(target), 2), bias.new_zeros(blocks, len(bias))
-        arguments = scores, bias, target, smoothing, differentiate, losses, sums
-        run_loop(train_loops.softmax_loss, blocks, scores.numel(), *arguments)
+        blocks = math.ceil(len(target) / train_loops.BLOCK)
+        differentiate = any(ctx.needs_input_grad)
+        losses = bias.new_empty(len(target), 2)
+        sums = bias.new_zeros(blocks, len(bias))
+        run_loop(
+            train_loops.softmax_loss, blocks, scores.numel(), scores, bias, target, smoothing, differentiate,
+            losses, sums,
+        )  # fmt: skip
         likelihood, uniform = losses.sum(dim=0)
         if differentiate:
             ctx.save_for_backward(features, weight, scores, sums.sum(dim=0))
