@@ -6,10 +6,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from convs2s.config.translate import TranslateParams
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.decode.word_translator import WordTranslator
-from convs2s.fairseq.importer import SEARCH
 from convs2s.ids.vocabulary import EOS
 from convs2s.model.multistep_attention import Memory
 from convs2s.text.vocabulary.codec import Codec
@@ -17,12 +17,20 @@ from convs2s.text.vocabulary.learning import write_codecs
 from tests.decode.table_model import Held
 from tests.presets import params_of
 
-TRANSLATE = SEARCH.model_copy(
-    update={
-        "beam_size": 2, "min_length": 0, "max_length_ratio": 1.0, "max_length_extra": 5, "batch_sentences": 3
+PRESET = params_of("tatoeba-en-de")
+TOKENIZE = PRESET.tokenize
+TRANSLATE = TranslateParams.model_validate(
+    {
+        **PRESET.translate.model_dump(),
+        "beam_size": 2,
+        "min_length": 0,
+        "max_length_ratio": 1.0,
+        "max_length_extra": 5.0,
+        "batch_sentences": 3,
+        "precision": "float32",
     }
-)  # fmt: skip
-TOKENIZE = params_of("tatoeba-en-de").tokenize
+)
+"""A short search in small batches: limits and batches are those that tests of long sentences count on."""
 WORDS = ["Das", "ist", "ein", "Haus", ".", ",", "und", "noch", "eins", "Hund"]
 
 

@@ -1,23 +1,28 @@
 """Ensembles: mean probabilities, mean attention, one interface."""
 
+from typing import Any
+
 import torch
 from torch.testing import assert_close
 
 from convs2s.decode.ensemble import Ensemble
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.ids.vocabulary import EOS
-from convs2s.model.seq2seq import Seq2Seq
-from tests.golden import golden_model, model_params
+from tests.model.small import small_model
 
 
-def member(name: str) -> StepwiseModel:
-    """Return a golden model as a member of an ensemble."""
-    return StepwiseModel(golden_model(name))
+@torch.no_grad()
+def member(preference: float = 0.0, **changes: Any) -> StepwiseModel:
+    """Return the small model, with changes, whose output layer prefers other tokens for each preference."""
+    model = small_model(**changes).eval()
+    bias = model.output_layer.bias
+    bias.copy_(3 * torch.sin(torch.arange(len(bias)) + preference))
+    return StepwiseModel(model)
 
 
 def test_probabilities_and_attention_are_means() -> None:
     """T23: a mean of probabilities, not of their logarithms."""
-    members = [member("plain"), member("varied")]
+    members = [member(0.0), member(1.0, attention=[True, True, True])]
     ensemble, source = Ensemble(members), torch.tensor([[5, 9, 7, EOS], [8, 6, 20, EOS]])
     memory, state = ensemble.encode(source), ensemble.start(2)
     singles = [(m, m.encode(source), m.start(2)) for m in members]
@@ -32,9 +37,11 @@ def test_probabilities_and_attention_are_means() -> None:
 
 
 def test_the_shortest_position_table_limits_all() -> None:
-    """The sentence must fit every member."""
-    shorter = Seq2Seq(model_params("plain").model_copy(update={"max_positions": 9}), 352, 376, 0, 0.0)
-    endless = Seq2Seq(model_params("plain").model_copy(update={"source_positions": False}), 352, 376, 0, 0.0)
-    assert Ensemble([member("plain"), StepwiseModel(shorter)]).max_source_tokens == 8
-    assert Ensemble([member("plain"), StepwiseModel(shorter)]).max_target_tokens == 8
-    assert Ensemble([StepwiseModel(endless)]).max_source_tokens is None
+    """A sentence needs a position in every member, and EOS needs one as well."""
+    ensemble = Ensemble([member(), member(max_positions=9)])
+    assert (ensemble.max_source_tokens, ensemble.max_target_tokens) == (8, 8)
+
+
+def test_members_without_positions_set_no_limit() -> None:
+    """A model without position embeddings takes a source of any length."""
+    assert Ensemble([member(source_positions=False)]).max_source_tokens is None
