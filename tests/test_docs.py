@@ -161,7 +161,7 @@ def test_the_scores_of_the_readme_are_those_of_the_results() -> None:
 
 
 def test_the_speed_in_the_readme_is_that_of_the_benchmark() -> None:
-    """As ratios to fairseq's, with beam 1; with beam 5 all are larger."""
+    """The README's ratios to fairseq are those of docs/performance.md at beam 1; at beam 5 all are larger."""
     figures = {row[0]: [float(cell.replace(",", "") or 0) for cell in row[1:]] for row in
                rows("docs/performance.md", "Translation")[1:]}  # fmt: skip
     fairseq, single, half, eighth = (
@@ -179,7 +179,7 @@ def test_the_speed_in_the_readme_is_that_of_the_benchmark() -> None:
 
 
 def test_the_models_of_fairseq_in_the_readme_are_those_compared() -> None:
-    """The tiny ones of the tests, that of the benchmark, and the training side by side."""
+    """The README names three: the tests' tiny models, the benchmark's, and the one trained side by side."""
     text = " ".join(pages.read("README.md").split())
     assert f"embeddings of {PLAIN['encoder_embed_dim']}, {FAIRSEQ_SIZES['source']} entries" in text
     (entries,) = re.findall(r"4 \+ 3 blocks of 256, ([\d,]+) entries", text)
@@ -190,7 +190,7 @@ def test_the_models_of_fairseq_in_the_readme_are_those_compared() -> None:
 
 
 def test_the_times_of_reliability_are_those_of_the_code() -> None:
-    """After DVC's end, and the number of inputs of a property."""
+    """It says how soon a stage is killed after DVC's end, and on how many inputs properties are tried."""
     text = " ".join(pages.read("docs/reliability.md").split())
     assert f"are killed {_lifetime.GRACE:.0f} seconds later" in text
     (all_inputs, few) = re.findall(r"are tried on ([\d,]+) inputs each, and on (\d+) by `make test`", text)[0]
@@ -199,14 +199,14 @@ def test_the_times_of_reliability_are_those_of_the_code() -> None:
 
 
 def test_the_limit_of_archives_is_that_of_the_code() -> None:
-    """In SECURITY.md."""
+    """SECURITY.md tells users how large a stranger's archive may become, so it must follow the code."""
     text = " ".join(pages.read("SECURITY.md").split())
     assert f"more than {remote.GROWTH} times its size, and a gigabyte, when unpacked" in text
     assert remote.ALWAYS_ALLOWED == 1 << 30
 
 
 def test_the_readme_names_the_versions_of_python_that_the_package_takes() -> None:
-    """pip refuses others."""
+    """pip refuses any other version, so a reader must learn the right ones before installing."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     (first, last) = re.findall(r"Python 3\.(\d+) to 3\.(\d+)", pages.read("README.md"))[0]
     assert project["requires-python"] == f">=3.{first},<3.{int(last) + 1}"

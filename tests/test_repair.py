@@ -103,7 +103,7 @@ def test_an_empty_folder_of_the_run_cache_is_removed(clone: Path) -> None:
 
 
 def test_make_repro_begins_with_repair_and_check() -> None:
-    """Before DVC reads anything; `make install` makes a new clone's databases private."""
+    """Both come before DVC reads anything; `make install` makes a new clone's databases private."""
 
     def recipe(target: str, *options: str) -> list[str]:
         command = ["make", "--no-print-directory", "--dry-run", *options, target]
@@ -116,7 +116,7 @@ def test_make_repro_begins_with_repair_and_check() -> None:
 
 
 def test_nothing_changes_while_dvc_is_at_work(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It may be writing the file."""
+    """What looks damaged may be a file that DVC is writing at this moment."""
     monkeypatch.setattr("dvc.lock.DEFAULT_TIMEOUT", 0.01)
     for name in ("empty rwlock", "garbage database", "truncated dvc.lock"):
         damage(clone, name)

@@ -84,7 +84,7 @@ def test_an_output_goes_where_the_user_points(point: Callable[[Path], object], t
 def test_a_dash_is_the_standard_stream(
     option: Callable[..., contextlib.AbstractContextManager[io.BytesIO]], capfdbinary: object
 ) -> None:
-    """As everywhere."""
+    """`-` means standard input or output in most programs; a file of that name would surprise users."""
     with option(Path("-")) as stream:
         assert stream in (sys.stdin.buffer, sys.stdout.buffer)
 
@@ -117,7 +117,7 @@ def test_compressed_text_is_read(name: str, compress: Callable[[bytes], bytes], 
     ],
 )
 def test_what_is_not_read_is_named(start: bytes, advice: str, tmp_path: Path) -> None:
-    """Taken for Latin-1, it would become noise that is then translated."""
+    """Text in another encoding, taken for Latin-1, would become noise that is then translated."""
     (tmp_path / "x").write_bytes(start)
     with pytest.raises(ValueError, match=r"x, line .* is not UTF-8") as raised:
         list(read_lines(tmp_path / "x"))
@@ -158,7 +158,7 @@ def test_standard_streams_may_be_closed(
 
 
 def test_no_file_gets_the_number_of_a_closed_stream() -> None:
-    """What libraries print there would land in the file."""
+    """What libraries print to standard error would otherwise land in the file."""
     code = "import os, sys; from convs2s.base.messages import replace_closed_streams as replace; replace(); "
     code += "sys.exit(os.open(os.devnull, os.O_RDONLY))"
     command = f'{sys.executable} -c "{code}" <&- >&- 2>&-'

@@ -69,7 +69,7 @@ def test_a_missing_git_is_named(unpacked: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_dvc_may_be_set_to_do_without_git(unpacked: Path) -> None:
-    """In the local configuration, too."""
+    """DVC reads the option `no_scm` from the local configuration, too; then git is not missed."""
     (unpacked / ".dvc" / "config.local").write_text("[core]\n no_scm = true\n")
     check.main([])
 
@@ -158,7 +158,7 @@ def set_environment(**variables: str) -> Iterator[Mapping[str, str]]:
 
 
 def test_no_proxy_is_asked_for_what_is_on_this_machine() -> None:
-    """`make flow` would have waited for its server for ever."""
+    """Asked through a proxy, the server never answers, and `make flow` would wait for ever."""
 
     class Answer(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -192,7 +192,7 @@ def test_a_flow_works_on_its_own_clone_whatever_is_set(tmp_path: Path) -> None:
 
 
 def test_stages_of_a_flow_need_no_login_shell(monkeypatch: pytest.MonkeyPatch) -> None:
-    """DVC runs commands in SHELL."""
+    """DVC runs commands in SHELL, which a service's user may have set to nologin."""
     monkeypatch.setenv("SHELL", "/usr/sbin/nologin")
     assert environment(None)["SHELL"] == "/bin/sh"
 

@@ -96,7 +96,7 @@ def test_types_have_files_of_their_own(source: Path) -> None:
 
 
 def test_an_edit_of_an_inlined_file_is_noticed(source: Path) -> None:
-    """What a loop inlines is part of its code."""
+    """A function that a loop inlines is part of the loop's machine code."""
     inlined = source.with_name("inlined.py")
     for number in (1, 2):
         inlined.write_text(f"NUMBER = {number}\n")
@@ -166,7 +166,7 @@ def test_another_user_uses_what_is_compiled(installed: Path) -> None:
 
 
 def test_without_any_place_to_write_loops_are_compiled_each_time(installed: Path) -> None:
-    """A service without a home, in an installation that nobody has run yet."""
+    """A service without a home may use an installation that its user cannot write; it still works."""
     for _ in range(2):
         found, (warning,), _ = as_stranger(installed)
         assert found == 0

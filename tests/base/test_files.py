@@ -108,7 +108,7 @@ def test_a_full_disk_leaves_nothing_and_keeps_the_old(
 
 @pytest.mark.parametrize("content", [b"{", b"\xff", b'{"a": ' + b"[" * 100_000, b"", b"1" * 10_000, b"[]"])
 def test_a_file_that_is_no_json_object_is_named(content: bytes, tmp_path: Path) -> None:
-    """Whether it is damaged, deeply nested or something else."""
+    """A cut, deeply nested or foreign file gives one error with its name and what to do."""
     (tmp_path / "a.json").write_bytes(content)
     with pytest.raises(ValueError, match=r"a\.json(:| is not JSON:).*Make or fetch it again"):
         read_json(tmp_path / "a.json")

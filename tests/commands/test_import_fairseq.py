@@ -136,7 +136,7 @@ def test_a_sentencepiece_model_is_applied(tmp_path: Path) -> None:
 
 
 def test_languages_come_from_an_option_the_checkpoint_or_a_file_name(tmp_path: Path) -> None:
-    """In this order."""
+    """What a user says comes first, then what was trained, then a guess from `dict.LANGUAGE.txt`."""
     file = write_checkpoint(tmp_path / "model.pt", "plain", source_lang="fr", target_lang=None)
     dictionaries = write_dictionaries(tmp_path)
     for name, options in (("1", ()), ("2", ("--source-language", "ro"))):

@@ -73,7 +73,10 @@ def test_an_n_best_list_has_the_format_of_moses(package: Path, tmp_path: Path) -
 def test_prefixes_and_links_of_words_keep_the_order_of_the_input(
     package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However it is chunked. Links have the format of Pharaoh, and change no translation."""
+    """Line i has prefix i and links i, however the input is chunked.
+
+    Links have the format of Pharaoh; asking for them changes no translation.
+    """
     monkeypatch.setattr("convs2s.commands.translate.CHUNK_BATCHES", 1)
     texts, prefixes = ["ein Haus.", "", "und ein Hund"], ["Maus eins", "", "Haus"]
     (tmp_path / "prefixes.txt").write_text("\n".join([*prefixes, ""]), encoding="utf-8")

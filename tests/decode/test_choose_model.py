@@ -47,7 +47,7 @@ FORWARD = GluConvolution.forward
 @pytest.mark.parametrize("wanted", PRECISIONS)
 @pytest.mark.parametrize("changes", VARIANTS)
 def test_the_engine_decodes_a_model_as_it_is(changes: dict[str, Any], wanted: Wanted) -> None:
-    """Without a warning, in every precision, for every kind of layer."""
+    """In every precision and for every kind of layer there is no warning, as nothing was edited."""
     with warnings.catch_warnings(action="error"):
         model = choose(loaded(**changes), wanted)
     assert isinstance(model, EngineModel)
@@ -63,7 +63,7 @@ def test_the_plain_model_decodes_an_edited_one(monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_an_edit_of_one_layer_or_one_side_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the encoder's blocks, of the decoder's, of the residual connection that both share."""
+    """An edit may be in the encoder's blocks, in the decoder's, or in the residual connection of both."""
     for kind in (EncoderBlock, DecoderBlock, Residual):
         plain = kind.forward
 
@@ -80,7 +80,7 @@ def test_an_edit_of_one_layer_or_one_side_is_noticed(monkeypatch: pytest.MonkeyP
 
 
 def test_where_the_engine_fails_the_plain_model_decodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the error, such as that of an attribute which an edit has removed."""
+    """Any error leaves the plain model, such as a missing attribute that an edit has removed."""
     model = loaded()
     monkeypatch.setattr(EngineModel, "encode", lambda *_: model.positions)
     with pytest.warns(UserWarning, match="it ends in AttributeError: 'Seq2Seq' object has no attribute"):
@@ -164,7 +164,7 @@ FLOAT32 = Chosen()
 
 
 def test_damaged_weights_are_left_to_search() -> None:
-    """NaN differs from NaN, but not by an edit."""
+    """NaN differs from NaN, so the comparison must not take damage for an edit; search reports it."""
     model = loaded()
     model.decoder.output_map.bias[0] = torch.nan
     with warnings.catch_warnings(action="error"):
@@ -189,7 +189,7 @@ def test_a_variable_turns_the_engine_off(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_the_sample_fits_small_tables() -> None:
-    """Of positions, and of words: three special ones only."""
+    """A model may have few positions and no words but the special ones; the sample must not index beyond."""
     model = loaded(max_positions=4)
     assert (model.max_source_tokens, model.max_target_tokens) == (3, 3)
     assert Sample(model).source.shape[1] == Sample(model).places.shape[1] == 3

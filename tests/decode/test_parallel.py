@@ -43,7 +43,7 @@ def test_each_item_is_done_once_by_one_of_the_processes() -> None:
 
 @pytest.mark.parametrize(("items", "processes"), [(1, 4), (5, 1), (0, 4)])
 def test_a_single_item_or_process_starts_none(items: int, processes: int) -> None:
-    """A typed line is answered at once."""
+    """Starting a process takes longer than the translation of a line that somebody has typed."""
     found = list(run_in_processes(lambda item: (item, os.getpid()), range(items), processes))
     assert found == [(i, os.getpid()) for i in range(items)]
 

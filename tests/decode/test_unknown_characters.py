@@ -139,7 +139,7 @@ def test_reading_takes_time_in_proportion_to_the_line(translator: Translator, pa
     ],
 )
 def test_words_are_located_in_their_text(text: str, words: list[str], starts: list[int]) -> None:
-    """Also behind what the tokenizer has rewritten or dropped."""
+    """Places are right also behind words that the tokenizer has rewritten or characters that it drops."""
     assert locate_words(text, words)[0] == starts
 
 
@@ -166,7 +166,7 @@ def test_attention_decides_where_words_are_in_another_order(translator: Translat
 
 
 def test_what_touches_a_word_on_its_right_goes_with_it(translator: Translator) -> None:
-    """As a currency sign goes with its number."""
+    """A currency sign stays with its number, wherever the number moves."""
     codec = translator.words.target
     source = read_source("Haus und 🙂Hund", str.split, codec)
     words = ["Hund", "Haus", "und"]
@@ -234,7 +234,7 @@ def test_given_translations_are_scored_without_them(translator: Translator) -> N
 
 
 def test_links_and_sources_are_of_the_whole_line(translator: Translator) -> None:
-    """What was put back is linked to what it comes from."""
+    """What was put back is linked to what it comes from, so every word of the line has its place."""
     [[best, *_]] = translator.translate_n_best("Das 🙂 Haus Łódź .")
     assert best.words == ["Das", "🙂", "Haus", "Łódź", "."]
     assert translator.align(best) == [(i, i) for i in range(5)]
@@ -242,7 +242,7 @@ def test_links_and_sources_are_of_the_whole_line(translator: Translator) -> None
 
 
 def test_files_of_hypotheses_hold_what_was_put_back(translator: Translator, tmp_path: Path) -> None:
-    """A line with none is written as ever."""
+    """Evaluation reads translations from these files; a line without unknown characters has no such field."""
     sources = [*translator.read(["Das 🙂 Haus", "Das Haus"])]
     found = translator.words.translate([source.seen for source in sources], keep_attention=False)
     whole = list(put_back_all(sources, found, translator.words.target))

@@ -66,7 +66,7 @@ def test_a_fresh_process_uses_the_cache_until_what_is_inlined_changes(tmp_path: 
 
 @pytest.mark.slow
 def test_installation_compiles_every_loop(tmp_path: Path) -> None:
-    """Most of them for several types of arguments."""
+    """Otherwise the first translation after an installation would wait for the compiler."""
     for name in ("convs2s", "pipelines", "experiments"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     subprocess.run([sys.executable, "-m", "pipelines.compile_loops"], cwd=tmp_path, check=True)

@@ -121,7 +121,7 @@ def test_a_tied_output_layer_is_the_target_embedding() -> None:
 
 
 def test_tensors_that_do_not_fit_are_refused() -> None:
-    """Those of other dictionaries, or of a model with more layers than ours."""
+    """They may be from other dictionaries, or from a model with more layers than its arguments say."""
     read = checkpoint("plain")
     with pytest.raises(ValueError, match=r"(?s)plain.pt .* of 376 and 376 entries .* for source_embedding"):
         build(read, dict(read.tensors), (376, 376))
@@ -130,7 +130,7 @@ def test_tensors_that_do_not_fit_are_refused() -> None:
 
 
 def test_names_of_wrappers_are_taken_off() -> None:
-    """Those of DataParallel and torch.compile, and of PyTorch's weight norm since 2.0."""
+    """DataParallel, torch.compile and PyTorch's newer weight norm put their own names before tensors'."""
     read = checkpoint("plain")
     wrapped = {f"_orig_mod.module.{name}": tensor for name, tensor in read.tensors.items()}
     for end, new in (("weight_g", "original0"), ("weight_v", "original1")):

@@ -40,7 +40,10 @@ def living(mark: str) -> list[psutil.Process]:
 
 @pytest.mark.parametrize(("cause", "status"), [("pipe", 15), ("terminated", 15), ("child", 9)])
 def test_all_processes_end(cause: str, status: int, tmp_path: Path) -> None:
-    """On cancellation or kill -9 of the flow, at a shutdown, and after a crash, whose workers hold a GPU."""
+    """None may be left, whether a flow is canceled, killed or crashes, or the machine shuts down.
+
+    A crashed flow's workers would go on holding a GPU.
+    """
     mark, up = f"mark-{tmp_path.name}-{os.getpid()}", tmp_path / "up"
     command = [sys.executable, "-c", HASTY, sys.executable, "-c", FAMILY, mark, str(up)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)

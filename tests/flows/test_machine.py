@@ -123,7 +123,7 @@ def test_what_reaches_beyond_the_machine_is_shown_before_anything_starts(
 def test_stages_do_not_run_only_for_a_key_that_came_later(
     words: str, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As with `make repro`: a training may take a week."""
+    """Such a key changes no result, but a rerun may take a week: a flow stops first, as `make repro` does."""
     monkeypatch.setattr(machine, "ROOT", repo)
     monkeypatch.setattr(machine, "run", lambda *_: pytest.fail("the run has started"))
     train = parse_yaml((repo / "params.yaml").read_text(encoding="utf-8"), "params.yaml")["train"]
@@ -138,7 +138,7 @@ def test_stages_do_not_run_only_for_a_key_that_came_later(
 
 
 def test_only_the_owner_knows_the_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody else may enter the folder or read the file."""
+    """Nobody else may enter its folder or read its file: with it, one can run commands as the owner."""
     home = tmp_path / ".prefect"
     monkeypatch.setattr(workspace, "HOME", home)
     monkeypatch.setattr(workspace, "PASSWORD", home / "password")
@@ -165,7 +165,7 @@ def test_the_server_listens_on_loopback_and_answers_its_own_pages() -> None:
 
 
 def test_a_users_own_server_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """PREFECT_API_URL has its address."""
+    """If the server that PREFECT_API_URL names does not answer, none is started in its place."""
     monkeypatch.setattr(workspace, "HOME", tmp_path / ".prefect")
     monkeypatch.setattr(machine, "start_server", lambda _: pytest.fail("another server was started"))
     address = f"http://127.0.0.1:{free_port()}/api"

@@ -15,7 +15,7 @@ from tests.flows import toy
 
 
 def test_all_are_used_unless_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """CUDA_VISIBLE_DEVICES names them."""
+    """A user keeps GPUs for other work by naming the others in CUDA_VISIBLE_DEVICES."""
     monkeypatch.setenv("PATH", toy.with_gpus(tmp_path, 3))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     assert visible_gpus() == [0, 1, 2]
@@ -66,7 +66,7 @@ def test_each_stage_has_gpus_or_a_slot_of_its_own(
 
 
 def test_no_stage_waits_in_vain() -> None:
-    """For more GPUs than there are, or, after a cancellation, for those of other stages."""
+    """A stage must not wait for more GPUs than there are, nor go on waiting once it is canceled."""
     too_many = pytest.raises(StageFailed, match=r"expected 2 GPUs, found 1: lower train\.workers")
     with too_many, Leases([0], 1).lease(2, threading.Event()):
         pytest.fail("it has been leased")

@@ -56,7 +56,7 @@ def test_the_order_follows_the_definition(by_sentences: bool, longest: int) -> N
 
 
 def test_a_worker_can_begin_at_any_batch() -> None:
-    """As one that resumes in the middle of a pass."""
+    """A training that resumes in the middle of a pass goes on with the batches that it has not seen."""
     batching = Batching(True, 1, 12, workers=2)
     order = batching.order(SOURCE, TARGET, 1, 0)
     for rank in (0, 1):

@@ -35,7 +35,7 @@ def test_every_flipped_bit_is_found(package: Path) -> None:
 
 
 def test_an_edited_model_json_is_refused(package: Path) -> None:
-    """Another number could give wrong translations."""
+    """A changed number in it, such as the padding's id, could give wrong translations without an error."""
     path = package / "model.json"
     path.write_text(path.read_text().replace('"padding_id": 0', '"padding_id": 1'))
     with pytest.raises(ValueError, match=r"model\.json has changed since it was written"):

@@ -57,7 +57,7 @@ def test_a_training_of_another_size_cannot_start_from_it(tmp_path: Path) -> None
 
 
 def test_tied_tables_cannot_start_from_two(tmp_path: Path) -> None:
-    """One of them would be lost."""
+    """A tied model has one table where the file has two, so one of them would be lost."""
     params = small_params(output_embedding_size=12)
     save_model(tmp_path, Seq2Seq(params, 40, 50, PAD, 0.0), params)
     model = Seq2Seq(params, 40, 50, PAD, 0.0, plain_output=True)

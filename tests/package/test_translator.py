@@ -108,7 +108,7 @@ def test_words_are_linked_by_attention(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("replace", [True, False])
 def test_a_prefix_stays_as_it_is_given(tmp_path: Path, replace: bool) -> None:
-    """Even if it has unknown words."""
+    """Replacement changes unknown words, but those of a prefix are what the user wants to read."""
     translator = load(write_small_package(tmp_path), "cpu", replace=replace)
     [[found]] = translator.translate_n_best("ein Hund", prefixes="Zürich Haus")
     assert found.words[:2] == ["Zürich", "Haus"] and found.text.startswith("Zürich Haus")

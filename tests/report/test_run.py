@@ -56,7 +56,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_revision_and_an_experiment_are_read_from_the_cache(
     finished: Path, tmp_path: Path, name: str, dropout: float
 ) -> None:
-    """Each has its own parameters, and its cost."""
+    """Parameters, translations and costs are those of the run, not of the edited workspace."""
     run = open_run(name, finished, tmp_path)
     assert (run.name, run.params["train.dropout"]) == (name, dropout)
     assert [hypothesis for *_, hypothesis in run.translations] == GOOD
@@ -118,7 +118,7 @@ def test_make_runs_shows_scores_and_changed_parameters(finished: Path) -> None:
     ],
 )
 def test_a_run_that_is_not_there_is_refused(finished: Path, tmp_path: Path, name: str, message: str) -> None:
-    """A typo, a commit before the first run, and a run of another machine or an emptied cache."""
+    """The name may be a typo, a commit before the first run, or a run of another machine."""
     copy = Path(shutil.copytree(finished, tmp_path / "copy", symlinks=True))
     shutil.rmtree(copy / ".dvc" / "cache")
     with pytest.raises(ValueError, match=message):

@@ -68,7 +68,7 @@ def test_the_score_table_has_a_row_per_model(data: Path) -> None:
 
 
 def test_unknown_characters_are_counted_if_there_are_any(data: Path) -> None:
-    """The model did not translate them."""
+    """They were copied, not translated, which a BLEU score does not show."""
     assert "unknown char" not in summarize(data)
     write_json(data / "evaluation" / "metrics.json", {"seeds": {}, "unknown_characters": 1200})
     line = "1,200 unknown characters: never seen in training, so copied, not translated"

@@ -61,7 +61,7 @@ def test_pictures_are_the_same_bytes_each_time(tmp_path: Path, monkeypatch: pyte
 
 
 def test_curves_are_drawn_without_a_point(tmp_path: Path) -> None:
-    """Training that fails early has none."""
+    """A training that fails early has no point yet, and its report must still be written."""
     for name in PANELS:
         table = tmp_path / "curves" / name
         table.parent.mkdir(parents=True, exist_ok=True)

@@ -53,7 +53,7 @@ def test_it_translates_while_the_user_types(page: Page, pairs: list[Pair]) -> No
 
 
 def test_errors_are_shown(page: Page) -> None:
-    """With the server's own message."""
+    """The page shows the server's own message, which says what to do."""
     page.evaluate("document.getElementById('text').value = 'a'.repeat(10001)")
     page.type("a")
     page.wait_for("document.getElementById('status').className === 'error'")
@@ -61,7 +61,7 @@ def test_errors_are_shown(page: Page) -> None:
 
 
 def test_it_says_what_the_model_knows(page: Page) -> None:
-    """An example fills in the text."""
+    """A user sees languages and training data; an example fills in the text."""
     assert read(page, "h1") == page.evaluate("document.title") == "small en-de"
     assert "trained on 1,234 sentence pairs of tests" in read(page, "#summary")
     page.evaluate("document.querySelector('#examples button:nth-of-type(2)').click()")
@@ -70,7 +70,7 @@ def test_it_says_what_the_model_knows(page: Page) -> None:
 
 
 def test_a_phone_shows_all_of_it(page: Page) -> None:
-    """Nothing is wider than 360 pixels."""
+    """Nothing is wider than a phone's 360 pixels, so nobody has to scroll sideways."""
     page.send("Emulation.setDeviceMetricsOverride", width=360, height=800, deviceScaleFactor=1, mobile=True)
     page.evaluate(
         "byId('text').value = 'noch eins und '.repeat(9) + '\\n' + 'noch eins und '.repeat(4); translate()"

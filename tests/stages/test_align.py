@@ -50,7 +50,7 @@ def test_nothing_is_aligned_that_nothing_reads(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_candidates_are_those_of_the_tokens_themselves(tmp_path: Path) -> None:
-    """Pieces are whole words here."""
+    """Candidates are counted in the tokens that a model sees, which here are pieces of whole words."""
     source, target = (Counter(" ".join(side).split()) for side in zip(*PAIRS, strict=True))
     vocabulary = tmp_path / "vocabulary"
     vocabulary.mkdir()

@@ -62,7 +62,7 @@ def test_text_is_translated_back(tmp_path: Path, model: Path) -> None:
 
 
 def test_the_models_of_a_folder_translate_together(tmp_path: Path) -> None:
-    """As an ensemble."""
+    """A folder of several models stands for their ensemble, which translates unlike its first model."""
     models = [
         write_small_package(tmp_path / "models" / name, phase) for name, phase in (("a", 1.0), ("b", 2.0))
     ]
@@ -82,7 +82,7 @@ def test_the_models_of_a_folder_translate_together(tmp_path: Path) -> None:
 def test_a_fault_of_the_text_is_found_before_anything_is_translated(
     tmp_path: Path, content: bytes, message: str
 ) -> None:
-    """At its end it would cost hours; the model here does not even exist. Nothing is written."""
+    """Found at the end of a long file, it would cost hours; here not even the model exists."""
     (tmp_path / "text.txt").write_bytes(content)
     with pytest.raises(ValueError, match=message):
         run(tmp_path, tmp_path / "nowhere", tmp_path / "text.txt")

@@ -71,7 +71,7 @@ def run(data: Path, seeds: list[int], replacement: bool, **changes: object) -> P
 def test_characters_that_the_model_never_saw_are_counted(
     data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of the first seed, as all have the same vocabulary; metrics.json is as ever if there are none."""
+    """All seeds have the same vocabulary, so the first seed's count is given; without any there is no key."""
     known = read_json(run(data, [3], replacement=False) / "metrics.json")
     assert "unknown" not in capsys.readouterr().out
     write_unknown(data, 2)

@@ -65,7 +65,7 @@ def test_a_change_of_what_is_declared_is_an_error_at_the_end(act: Callable[[], o
     ],
 )
 def test_any_other_change_is_for_other_stages(act: Callable[[], object]) -> None:
-    """Values are those of the beginning, read once."""
+    """What this stage does not declare may be edited while it runs; it keeps the values of its start."""
     with unchanged("filter") as params:
         act()
     assert params.translate.beam_size == 5
@@ -96,7 +96,7 @@ def test_what_is_declared_is_what_dvc_knows(tmp_path: Path) -> None:
 
 
 def test_the_runner_guards_a_stage_that_dvc_has_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without DVC, nothing is recorded."""
+    """Only DVC records what a stage used; run by hand, a stage may see its inputs change."""
     monkeypatch.setattr(filter_stage, "run", edit(TEXT, "a", "aa"))
     monkeypatch.setattr(runner, "annotations", lambda _: {})
     runner.start("filter", [])

@@ -53,7 +53,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> mock.Mock:
 
 
 def test_a_stage_gets_its_sections_by_class_and_its_paths_by_name(stage: mock.Mock) -> None:
-    """So their order does not matter."""
+    """The order of arguments in a stage's `run` or in dvc.yaml does not matter."""
     runner.main(FILTER.split())
     given = dict(stage.call_args.kwargs)
     assert (given.pop("params").max_words, given.pop("languages")) == (175, ("en", "de"))

@@ -84,5 +84,5 @@ def test_the_folder_translates_and_its_card_has_the_scores(tmp_path: Path) -> No
 
 
 def test_the_folder_carries_the_number_that_was_tuned(tmp_path: Path) -> None:
-    """A user has no validation set."""
+    """Users of the folder have no validation set, so they could not tune alpha themselves."""
     assert read_settings(run(tmp_path, alpha="tuned")).translate.alpha == 0.25

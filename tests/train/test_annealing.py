@@ -23,7 +23,7 @@ PAPER = params_of("wmt14-en-de-paper").train
 def test_the_rate_falls_once_perplexity_stops_improving(
     changes: dict[str, Any], perplexities: list[float], expected: list[float]
 ) -> None:
-    """§4.2: from then on, after each epoch."""
+    """From then on it falls after each epoch (§4.2)."""
     rule = Annealing(PAPER.model_copy(update=changes))
     rates = [rule.rate(perplexities[:i]) for i in range(len(perplexities) + 1)]
     assert rates == pytest.approx(expected)
@@ -51,6 +51,6 @@ TWICE = {"anneal_factor": 0.7, "min_learning_rate": 0.1225, "anneal_after_epoch"
 def test_training_ends_for_a_reason(
     changes: dict[str, Any], perplexities: list[float], reason: str | None
 ) -> None:
-    """A low learning rate, epochs without a new best, or their number."""
+    """It ends at a low learning rate, after epochs without a new best, or after a number of epochs."""
     found = Annealing(PAPER.model_copy(update=changes)).ends(perplexities)
     assert found is None if reason is None else found is not None and found.endswith(reason)

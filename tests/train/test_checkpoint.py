@@ -86,7 +86,7 @@ def test_a_changed_model_is_resumed_with_all_that_it_has(
 
 
 def test_the_mean_of_a_changed_model_is_exported(tmp_path: Path, changed: Callable[[], Training]) -> None:
-    """What is no fraction is not averaged."""
+    """Weights are averaged; a count, such as that of a batch norm, is the last checkpoint's."""
     run, checkpoints = changed(), []
     updates = (report for report in train(run) if isinstance(report, UpdateReport))
     for update in (2, 4):

@@ -37,7 +37,7 @@ def fast_layers(training: Training) -> set[str]:
 def test_a_training_as_it_is_has_all_fast_layers(
     tmp_path: Path, dropout: float, selection: dict[str, int] | None, precision: str
 ) -> None:
-    """Without a warning, with and without dropout and vocabulary selection; tied tables as well."""
+    """A plain layer without an edit would only make training slower, and a warning be a false alarm."""
     with warnings.catch_warnings(action="error"):
         training = tiny_training(
             tmp_path, tied_embeddings=True, dropout=dropout, selection=selection, precision=precision
@@ -74,7 +74,7 @@ def test_an_edit_of_the_convolution_is_trained(
 
 
 def test_an_edit_of_the_gradient_alone_is_trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A loss may be equal where gradients are not."""
+    """Two layers with the same loss may have different gradients, and training follows the gradients."""
 
     def forward(self: GluConvolution, x: Tensor, left: int, right: int) -> Tensor:
         y = FORWARD(self, x, left, right)
@@ -86,7 +86,7 @@ def test_an_edit_of_the_gradient_alone_is_trained(tmp_path: Path, monkeypatch: p
 
 
 def test_an_edit_of_the_loss_is_trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Such as a temperature."""
+    """An edit such as a temperature must not be lost to the fast copy of the loss."""
 
     def loss(features: Tensor, *arguments: Any) -> tuple[Tensor, Tensor]:
         return softmax_loss(features / 2, *arguments)
@@ -99,14 +99,14 @@ def test_an_edit_of_the_loss_is_trained(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_layer_that_fails_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the error."""
+    """Any error in a fast layer leaves the plain one, which is slower but works."""
     monkeypatch.setattr(FastGluConvolution, "forward", lambda *_: 1 / 0)
     with pytest.warns(UserWarning, match="fast convolution is left out.*it ends in ZeroDivisionError"):
         assert fast_layers(tiny_training(tmp_path)) == {"dropout", "loss"}
 
 
 def test_a_variable_turns_them_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a warning; a training that is compiled has none anyway."""
+    """Whoever asks for the plain layers needs no warning; a compiled training has no fast ones anyway."""
     monkeypatch.setenv("CONVS2S_ENGINE", "plain")
     with warnings.catch_warnings(action="error"):
         assert fast_layers(tiny_training(tmp_path)) == set()
@@ -126,7 +126,7 @@ def test_a_batch_norm_is_no_obstacle(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_the_comparison_leaves_no_trace(tmp_path: Path) -> None:
-    """Neither in random numbers nor in gradients."""
+    """Changed random numbers or leftover gradients would change the weights that are trained."""
     torch.manual_seed(5)
     training = tiny_training(tmp_path)
     before = torch.get_rng_state()
@@ -136,7 +136,7 @@ def test_the_comparison_leaves_no_trace(tmp_path: Path) -> None:
 
 
 def test_tables_that_are_not_trained_are_no_obstacle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Such as sinusoidal positions; the other weights are compared, and trained."""
+    """Sinusoidal positions, for example, have no gradient; the other weights are compared, and trained."""
     monkeypatch.setattr(
         "convs2s.model.embedding.lookup_table",
         lambda rows, channels, _: nn.Embedding(rows, channels).requires_grad_(False),

@@ -16,7 +16,7 @@ POINTS: list[Record] = [
 
 
 def test_each_curve_is_a_table(tmp_path: Path) -> None:
-    """A curve without points has none."""
+    """A curve without points has no file, so that no reader meets an empty table."""
     write_curves(tmp_path, POINTS, [])
     tables = {str(p.relative_to(tmp_path)): p.read_text() for p in tmp_path.rglob("*.tsv")}
     assert tables == {

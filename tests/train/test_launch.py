@@ -55,7 +55,7 @@ def list_places() -> dict[str, str]:
 
 @pytest.mark.slow
 def test_nodes_meet(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The launcher starts torchrun on each of two, in folders of their own. The user decides on threads."""
+    """The launcher starts torchrun on two nodes, each in its own folder, with the user's OMP_NUM_THREADS."""
     monkeypatch.setenv("OMP_NUM_THREADS", "5")
     for name in "ab":
         Path(name, "places").mkdir(parents=True)
@@ -67,7 +67,10 @@ def test_nodes_meet(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_failing_process_ends_all(begin: Begin, capfd: pytest.CaptureFixture[str]) -> None:
-    """After as many restarts of all as were asked for; one line names it. Each had two threads of six."""
+    """All restart together, as often as asked for; then one line names the worker that failed.
+
+    Three workers on six cores have two threads each.
+    """
     with pytest.raises(ChildProcessError, match="The workers ended with status 3; messages are above"):
         begin("fail", workers=3, restarts=1)
     assert "train: worker 1 failed with status 3." in capfd.readouterr().err
@@ -104,7 +107,7 @@ def test_a_signal_lets_all_save(number: signal.Signals, begin: Begin) -> None:
 def test_a_launcher_that_cannot_work_is_refused(
     settings: dict[str, Any], message: str, begin: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A wrong command, and addresses that are not this machine's."""
+    """The command may not exist, or the address may be no address of this machine."""
     monkeypatch.setattr("convs2s.train.running.launch.MEETING", 0.1)
     with pytest.raises(OSError, match=message):
         begin("none", **settings)

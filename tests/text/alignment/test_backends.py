@@ -67,6 +67,7 @@ def test_both_directions_and_atools_are_run_with_fast_aligns_options(tmp_path: P
 def test_the_programs_get_text_that_they_can_read(
     tmp_path: Path, programs: Path, pairs: list[tuple[str, str]], links: list[list[object]], text: str | None
 ) -> None:
+    """Words are numbered and pairs with an empty side left out; links still belong to the right pairs."""
     assert run(tmp_path, pairs) == links
     given = programs / "input"
     assert (given.read_text(encoding="utf-8") if given.exists() else None) == text

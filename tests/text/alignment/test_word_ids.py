@@ -37,6 +37,7 @@ def test_encoded_sentences_lose_their_eos(tmp_path: Path, block: int) -> None:
 
 
 def test_links_are_packed_and_unpacked(block: int) -> None:
+    """Links of millions of pairs are kept as arrays; a pair without links keeps its place."""
     links = [[(0, 1), (2, 0)], [], [(1, 1)]]
     assert unpack(pack_links(links)) == links
     assert unpack(pack_links([])) == []

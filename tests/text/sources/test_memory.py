@@ -146,7 +146,7 @@ TWO = tu(("en-US", "A"), ("de-AT", "B")) + tu(("en-US", "A"), ("de-CH", "B"))
 def test_what_is_left_out_or_doubtful_is_counted(
     text: str, count: int, messages: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """In one warning, with the file, each kind, its number and its first line."""
+    """One warning names the file, and for each kind of segment its number and its first line."""
     assert len(read(tmp_path, text)) == count
     (record,) = caplog.records
     for message in messages:
@@ -194,7 +194,7 @@ def test_what_is_taken_out_joins_no_words(tmp_path: Path) -> None:
 
 
 def test_a_memory_is_a_source_of_pairs(tmp_path: Path) -> None:
-    """Whatever its name: `memory` in params.yaml says what it is."""
+    """`memory` in params.yaml says what a file is, whatever its name."""
     (tmp_path / "export").write_text(en_de("A"))
     part = file_part([tmp_path / "export"], None, ("en", "de"))
     assert (part.name, list(part.pairs)) == ("export", [("A", "B")])
@@ -207,7 +207,7 @@ def with_checksum(content: bytes) -> bytes:
 
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, with_checksum])
 def test_a_damaged_compressed_memory_is_named(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
-    """Wherever it is cut or changed: no segment may be left out."""
+    """Wherever the file is cut or changed, an error must come before a segment is left out."""
     units = "".join(tu(("en", f"{i * i * 7919}"), ("de", f"{i}")) for i in range(3000))
     whole = pack(TMX.format(units).encode())
     changed = bytearray(whole)

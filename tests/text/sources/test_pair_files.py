@@ -147,7 +147,7 @@ HEADER = "a row that looks like a header, taken as a pair: 1, first in line 1"
 def test_a_table_that_is_not_quite_one_is_warned_of(
     rows: list[list[str]], message: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """With file, line and what was done, wherever it is in the file."""
+    """A warning names file, line and what was done, wherever in the file the row is."""
     assert len(table(rows, tmp_path)) == len(rows)
     assert caplog.messages == ([f"{tmp_path / 'x.tsv'}: {message}"] if message else [])
 
@@ -161,7 +161,7 @@ def test_a_table_that_is_not_quite_one_is_warned_of(
     ],
 )
 def test_a_table_that_cannot_be_meant_is_refused(rows: list[list[str]], message: str, tmp_path: Path) -> None:
-    """The columns are wrong, or the file."""
+    """Such columns hold no pairs: the user has named the wrong columns or the wrong file."""
     with pytest.raises(ValueError, match=message):
         table(rows, tmp_path)
 

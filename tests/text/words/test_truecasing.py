@@ -70,7 +70,7 @@ def theirs(counts: Counter[str]) -> MosesTruecaser:
 
 
 def test_rules_equal_sacremoses() -> None:
-    """sacremoses implements the same scripts independently."""
+    """sacremoses is an independent implementation of the scripts of Moses that our rules follow."""
     counts = count(TEXT)
     learner = MosesTruecaser()
     learned = Counter(word for line in TEXT for _, word, _ in learner.learn_truecase_weights(line.split()))
