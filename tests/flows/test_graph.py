@@ -2,23 +2,54 @@
 
 from pathlib import Path
 
-from pipelines.flows.graph import read_graph, up_to_date
+import pytest
+
+from pipelines.flows.graph import Stage, read_graph, up_to_date
 from tests.flows import toy
 from tests.pipeline import WITH_ENSEMBLE, bare_repository
 
 
-def test_parents_gpus_deadlines_and_retries_come_from_dvc() -> None:
-    """The flow has no DAG of its own, which could differ."""
-    stages = read_graph(toy.ROOT)
+@pytest.fixture(scope="module")
+def stages() -> dict[str, Stage]:
+    """Return the stages of this repository by name. The flow has no DAG of its own, which could differ."""
+    return read_graph(toy.ROOT)
+
+
+def test_parents_are_the_stages_whose_outputs_are_read(stages: dict[str, Stage]) -> None:
+    """A stage that started before one of them would read what is not there yet."""
     parents = {"train@1", "tune@1", "vocabulary", "candidates", "truecase", "download@test"}
     assert stages["translate@1"].parents == parents
+    assert stages["download@train"].parents == set()
+
+
+def test_parents_come_before_their_children(stages: dict[str, Stage]) -> None:
+    """Stages are submitted in this order."""
     names = list(stages)
     assert all(names.index(parent) < names.index(name) for name in names for parent in stages[name].parents)
-    train, download, align = stages["train@1"], stages["download@train"], stages["align"]
-    assert (train.gpus, train.hours, train.retries) == (1, 720, (10,))
-    assert (download.gpus, download.retries, len(download.parents)) == (0, (10, 60, 300), 0)
-    assert (align.gpus, align.hours, align.retries) == (0, 24, ())
-    assert all(stages[name].gpus == 1 for name in ("tune@1", "translate@1"))
+
+
+@pytest.mark.parametrize(
+    ("name", "gpus"), [("train@1", 1), ("tune@1", 1), ("translate@1", 1), ("download@train", 0), ("align", 0)]
+)
+def test_only_stages_with_a_model_use_gpus(stages: dict[str, Stage], name: str, gpus: int) -> None:
+    """A GPU that is leased to another stage would stand idle."""
+    assert stages[name].gpus == gpus
+
+
+@pytest.mark.parametrize(("name", "hours"), [("train@1", 720), ("align", 24)])
+def test_a_stage_has_its_deadline(stages: dict[str, Stage], name: str, hours: float) -> None:
+    """A training may take weeks; any other stage that takes a day hangs."""
+    assert stages[name].hours == hours
+
+
+@pytest.mark.parametrize(
+    ("name", "retries"), [("train@1", (10,)), ("download@train", (10, 60, 300)), ("align", ())]
+)
+def test_a_stage_is_retried_where_that_helps(
+    stages: dict[str, Stage], name: str, retries: tuple[int, ...]
+) -> None:
+    """Networks and GPUs fail for a while; what only computes would fail again."""
+    assert stages[name].retries == retries
 
 
 def test_the_signature_depends_on_all_inputs_of_a_stage(repo: Path) -> None:

@@ -35,22 +35,44 @@ SEEDS = [stage(f"train@{seed}", 1) for seed in range(1, 5)]
 PAIR = [stage("train@1", 2), stage("train@2", 2)]  # of two processes each
 
 
-def test_stages_of_one_kind_that_run_at_once_divide_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two trainings with a thread per core are slower than one after the other.
-
-    A stage that runs alone has all cores, as under `dvc repro`, so that the default run gives the same bytes.
-    """
+@pytest.mark.parametrize(
+    ("spaces", "settings", "expected"),
+    [
+        pytest.param([SEEDS], {}, "6", id="two at once by default"),
+        pytest.param([SEEDS], {"parallel": 99}, "3", id="more slots than stages"),
+        pytest.param([SEEDS[:1], SEEDS[1:2]], {}, "6", id="rows of a sweep"),
+        pytest.param([PAIR], {}, "3", id="two processes each"),
+        pytest.param([PAIR], {"gpus": (0, 1, 2, 3), "parallel": 1}, "3", id="as many as there are GPUs for"),
+    ],
+)
+def test_stages_of_one_kind_that_run_at_once_divide_the_cores(
+    spaces: list[list[Stage]], settings: dict[str, Any], expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two trainings with a thread per core are slower than one after the other."""
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    assert threads(SEEDS) == "6"  # two at once by default
-    assert threads(SEEDS, parallel=99) == "3"  # more slots than stages
-    assert threads(SEEDS[:1], SEEDS[1:2]) == "6"  # rows of a sweep
-    assert threads(PAIR) == "3"
-    assert threads(PAIR, gpus=(0, 1, 2, 3), parallel=1) == "3"  # as many run as there are GPUs for
-    assert threads([SEEDS[0], stage("align")], parallel=8) is None
-    assert threads(SEEDS, parallel=1) is None
-    assert threads(SEEDS[:2], fresh=("train@2",)) is None
-    assert threads(SEEDS, remote="all") is None  # each trains on another machine
-    assert threads(SEEDS[:1], SEEDS[:1]) is None  # rows of a sweep that share it
-    assert threads(PAIR[:1]) is None  # a training divides them itself
-    monkeypatch.setenv("OMP_NUM_THREADS", "5")  # the user knows what else the machine has to do
+    assert threads(*spaces, **settings) == expected
+
+
+@pytest.mark.parametrize(
+    ("spaces", "settings"),
+    [
+        pytest.param([[SEEDS[0], stage("align")]], {"parallel": 8}, id="others are of another kind"),
+        pytest.param([SEEDS], {"parallel": 1}, id="one slot"),
+        pytest.param([SEEDS[:2]], {"fresh": ("train@2",)}, id="others are up to date"),
+        pytest.param([SEEDS], {"remote": "all"}, id="each trains on another machine"),
+        pytest.param([SEEDS[:1], SEEDS[:1]], {}, id="rows of a sweep that share it"),
+        pytest.param([PAIR[:1]], {}, id="a training divides them itself"),
+    ],
+)
+def test_a_stage_that_runs_alone_has_all_cores(
+    spaces: list[list[Stage]], settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It computes as under `dvc repro`, so that the default run gives the same bytes."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert threads(*spaces, **settings) is None
+
+
+def test_the_users_number_of_threads_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the user knows what else the machine has to do."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")
     assert threads(SEEDS) == "5"

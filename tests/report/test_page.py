@@ -50,19 +50,31 @@ def rows(page: Any, section: str, table: int = 0) -> list[dict[str, str]]:
     return [dict(zip(titles, row, strict=True)) for row in cells]
 
 
-def test_it_has_every_section_and_loads_nothing(folder: Path, text: str, page: Any) -> None:
-    """The page must open without a network, and it forbids browsers to load anything."""
+def test_the_same_files_give_the_same_page(folder: Path, text: str) -> None:
+    """A report that is made again must not differ, or DVC would take it for another."""
     write([str(folder / "one")], folder, folder / "again.html")
     assert (folder / "again.html").read_text(encoding="utf-8") == text
+
+
+def test_every_section_has_content_and_a_link(page: Any) -> None:
+    """A reader goes from the list at the top to any of them."""
     sections = page.xpath("//section/@id")
     assert len(sections) == 9 and all(text_of(page, name).strip() for name in sections)
     assert page.xpath("//a/@href") == [f"#{name}" for name in sections]
+
+
+def test_it_loads_nothing(text: str, page: Any) -> None:
+    """The page must open without a network, and it forbids browsers to load anything."""
     tags = {element.tag for element in page.iter()}
     assert not tags & {"script", "link", "iframe", "object", "base"}
     assert page.xpath("//meta[@http-equiv]/@content") == [
         "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
     ]
     assert not re.search(r"https?://|@import|url\(", text)
+
+
+def test_its_pictures_are_part_of_it(folder: Path, page: Any) -> None:
+    """The heat map is the file of the stage evaluate; the curves are drawn from the training's tables."""
     curves, heat_map = page.xpath("//img/@src")
     picture = folder / "one" / "data" / "evaluation" / "pictures" / "attention-1.png"
     assert base64.b64decode(heat_map.removeprefix("data:image/png;base64,")) == picture.read_bytes()
@@ -70,8 +82,8 @@ def test_it_has_every_section_and_loads_nothing(folder: Path, text: str, page: A
     assert base64.b64decode(curves.partition(",")[2]).count(b"line2d") > 20
 
 
-def test_figures_are_those_of_the_files(folder: Path, page: Any) -> None:
-    """Scores must agree to the digits shown; with one seed there is no row for the mean."""
+def test_scores_are_those_of_the_files(folder: Path, page: Any) -> None:
+    """They must agree to the digits shown; with one seed there is no row for the mean."""
     metrics = json.loads((folder / "one/data/evaluation/metrics.json").read_text())
     (row,) = rows(page, "scores")
     assert row["model"] == "seed 1"
@@ -84,6 +96,10 @@ def test_figures_are_those_of_the_files(folder: Path, page: Any) -> None:
         "BLEU": row["BLEU"],
         "chrF2": row["chrF2"],
     }
+
+
+def test_what_is_wrong_with_the_data_is_shown(folder: Path, page: Any) -> None:
+    """Removed pairs have their rules, limits and examples; overlaps and warnings of the stage are there."""
     counts = json.loads((folder / "one/data/filtered/report.json").read_text())
     rules = {row["rule"]: row for row in rows(page, "data", 2)}
     assert rules["empty side"]["removed"] == str(counts["removed"]["empty_side"]) == "1"
@@ -91,30 +107,50 @@ def test_figures_are_those_of_the_files(folder: Path, page: Any) -> None:
     assert "Warning: language xf: expected an ISO 639 code" in text_of(page, "data")
     assert rows(page, "data", 1) == [{"": "test", "pairs": "0", "sources": "0", "of": "3"}]
     assert "one two three" in text_of(page, "data")
+
+
+def test_parameters_are_those_of_the_run(page: Any) -> None:
+    """Without them nobody could repeat it."""
     parameters = {row[""]: row["value"] for row in rows(page, "parameters")}
     assert (parameters["languages"], parameters["train.dropout"]) == ('["en", "de"]', "0.0")
 
 
-def test_several_runs_are_shown_side_by_side_with_their_differences(folder: Path) -> None:
-    """There is a column for each parameter that differs, and for no other.
-
-    A folder that is given twice is shown once.
-    """
+@pytest.fixture(scope="module")
+def comparison(folder: Path) -> Any:
+    """Return the page about both runs, of which the first is given twice."""
     names = [str(folder / "one"), str(folder / "other" / "one")]
     write([*names, names[0]], folder, folder / "both.html")
-    both = lxml.html.document_fromstring((folder / "both.html").read_text(encoding="utf-8"))
-    metrics = json.loads((folder / "other/one/data/evaluation/metrics.json").read_text())
-    one, two = rows(both, "runs")
+    return lxml.html.document_fromstring((folder / "both.html").read_text(encoding="utf-8"))
+
+
+def test_runs_are_compared_by_the_parameters_that_differ(folder: Path, comparison: Any) -> None:
+    """There is a column for each of these and for no other; a folder that is given twice is shown once."""
+    first, second = rows(comparison, "runs")
     changed = ["seeds", "train.dropout", "evaluate.ensembles"]
-    assert list(one)[:5] == ["run", *changed, "validation perplexity"]
-    assert [row["run"] for row in (one, two)] == names
-    assert [row["train.dropout"] for row in (one, two)] == ["0.0", "0.3"]
-    assert two["BLEU"] == f"{metrics['mean']['bleu']:.2f} ± {metrics['std']['bleu']:.2f}"
-    assert two["BLEU, ensemble"] == f"{metrics['ensemble']['bleu']:.2f}"
-    assert two["validation perplexity"] == "6.00"  # the mean of 5.5 and 6.5
-    assert "Where the runs differ most" in text_of(both, "examples")
-    trainings = rows(both, "training")
-    assert [row["seed"] for row in trainings if row["run"] == names[1]] == ["1", "2"]
+    assert list(first)[:5] == ["run", *changed, "validation perplexity"]
+    assert [row["run"] for row in (first, second)] == [str(folder / "one"), str(folder / "other" / "one")]
+    assert [row["train.dropout"] for row in (first, second)] == ["0.0", "0.3"]
+
+
+def test_a_run_of_several_seeds_has_means_and_its_ensemble(folder: Path, comparison: Any) -> None:
+    """A mean without its deviation says little; the perplexity is the mean of 5.5 and 6.5."""
+    metrics = json.loads((folder / "other/one/data/evaluation/metrics.json").read_text())
+    _, row = rows(comparison, "runs")
+    assert row["BLEU"] == f"{metrics['mean']['bleu']:.2f} ± {metrics['std']['bleu']:.2f}"
+    assert row["BLEU, ensemble"] == f"{metrics['ensemble']['bleu']:.2f}"
+    assert row["validation perplexity"] == "6.00"
+
+
+def test_a_comparison_shows_where_translations_differ_most(comparison: Any) -> None:
+    """Equal translations would say nothing about the difference of the runs."""
+    assert "Where the runs differ most" in text_of(comparison, "examples")
+
+
+def test_each_training_has_its_cost(folder: Path, comparison: Any) -> None:
+    """Scores are to be read against what they cost, on which hardware."""
+    trainings = rows(comparison, "training")
+    of_other = [row["seed"] for row in trainings if row["run"] == str(folder / "other" / "one")]
+    assert of_other == ["1", "2"]
     spent = {(row["hardware"], row["CPU core-hours"], row["target tokens/s"]) for row in trainings}
     assert spent == {("2 x Toy CPU", "1", "2,000")}
     assert trainings[0]["parameters"] == "2,250,876"

@@ -1,5 +1,6 @@
 """The HTTP API: its answers and its errors."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from convs2s.serve.pairs import Pair
 from tests.serve.running import running
 
 TEXT = "ein Haus und"
+DETECTED = [{"language": "en", "confidence": 100.0}]
 MISSING = "Invalid request: missing q parameter"
 PART = b'--b\r\nContent-Disposition: form-data; name="q"\r\n\r\nein\r\n'
 # One connection per request; httpx.get would load all CA certificates each time.
@@ -73,20 +75,31 @@ def test_what_a_client_does_not_set_counts_as_absent(
         assert HTTP.post(server + "translate", **{way: fields | {"q": ""}}).json() == {"translatedText": ""}  # type: ignore[arg-type]
 
 
-def test_lines_lists_and_alternatives_keep_their_places(server: str, pairs: list[Pair]) -> None:
-    """Each line is translated by itself, an empty one stays empty; /n-best gives the scores, too."""
+def test_lines_and_lists_keep_their_places(server: str, pairs: list[Pair]) -> None:
+    """Each line of each text is translated by itself, and an empty one stays empty."""
     house, still = pairs[0].translator.translate(["ein Haus", "noch"])
     answer = post(server, q=["ein Haus\n\nnoch", "", "noch"]).json()
     assert answer == {"translatedText": [f"{house}\n\n{still}", "", still]}
-    assert [post(server, q=text).json() for text in (list[str](), "")] == [
-        {"translatedText": []},
-        {"translatedText": ""},
-    ]
+
+
+@pytest.mark.parametrize("text", [list[str](), ""])
+def test_nothing_to_translate_is_answered_in_its_own_form(server: str, text: list[str] | str) -> None:
+    """A client that sends a list, even an empty one, expects a list."""
+    assert post(server, q=text).json() == {"translatedText": text}
+
+
+def test_alternatives_are_the_other_hypotheses(server: str, pairs: list[Pair]) -> None:
+    """They come best first and without repeats, at most as many as were asked for; an empty text has none."""
     [ranked] = pairs[0].translate([TEXT])
     alternatives = list(dict.fromkeys(translation.text for translation in ranked[1:]))
     assert len(alternatives) > 1
     assert post(server, q=TEXT, alternatives=9).json()["alternatives"] == alternatives
     assert post(server, q=[TEXT, ""], alternatives=1).json()["alternatives"] == [alternatives[:1], []]
+
+
+def test_an_n_best_list_has_the_scores_of_each_line(server: str, pairs: list[Pair]) -> None:
+    """LibreTranslate has no scores, so they have a route of their own; an empty line has one hypothesis."""
+    [ranked] = pairs[0].translate([TEXT])
     lines = post(server, "n-best", q=f"{TEXT}\n\nxyz").json()
     assert [line["source"] for line in lines] == [TEXT, "", "xyz"]
     hypotheses = [(hypothesis["text"], hypothesis["score"]) for hypothesis in lines[0]["hypotheses"]]
@@ -118,13 +131,17 @@ def test_each_pair_has_its_model(server: str, pairs: list[Pair]) -> None:
     ]
 
 
-def test_models_are_described(server: str, pairs: list[Pair]) -> None:
-    """An imported model has no facts, so its languages are its name. Source auto is the only language."""
+def test_models_are_described(server: str) -> None:
+    """A user sees what each model translates, what it was trained on, and examples to try."""
     english, french = HTTP.get(server + "models").json()
     assert (english["name"], french["name"]) == ("small en-de", "small fr-de")
     summary = "English to German, trained on 1,234 sentence pairs of tests (license: MIT); 12.3 BLEU on its"
     assert english["summary"] == f"{summary} test set"
     assert (english["languages"], english["examples"]) == ("English → German", ["ein Haus", "noch eins"])
+
+
+def test_a_model_without_facts_is_named_by_its_languages(pairs: list[Pair]) -> None:
+    """An imported model has no model card; the only source language is what `auto` stands for."""
     translator = pairs[0].translator
     plain = Translator(translator.words, translator.source, translator.target, None)
     with running([replace(pairs[0], translator=plain)]) as imported:
@@ -136,19 +153,28 @@ def test_models_are_described(server: str, pairs: list[Pair]) -> None:
 
 
 def test_attention_of_each_layer_is_shown(server: str, pairs: list[Pair]) -> None:
-    """It is that of the translator, rounded; an ensemble has none."""
+    """It is that of the translator, rounded."""
     answer = post(server, "attention", q=TEXT).json()
     [attention] = pairs[0].attend([TEXT])
     assert (answer["source"], answer["target"]) == (attention.source, attention.target)
     assert list(answer["layers"]) == ["1"]
     for row, weights in zip(answer["layers"]["1"], attention.layers[0], strict=True):
         assert row == pytest.approx(weights, abs=0.0006)
-    for text, error in (
-        (" ", "a text without words."),
-        ("a " * 500, "too long for the model's position table."),
-    ):
-        answer = post(server, "attention", q=text)
-        assert answer.status_code == 400 and answer.json()["error"].endswith(error)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [(" ", "a text without words."), ("a " * 500, "too long for the model's position table.")],
+)
+def test_a_text_without_attention_is_refused(server: str, text: str, error: str) -> None:
+    """The error says why there is nothing to draw."""
+    answer = post(server, "attention", q=text)
+    assert answer.status_code == 400
+    assert answer.json()["error"].endswith(error)
+
+
+def test_an_ensemble_shows_no_attention(pairs: list[Pair]) -> None:
+    """Its members have layers of their own, so that no weights would be those of the translation."""
     with running([replace(pairs[0], members=2)]) as ensemble:
         assert post(ensemble, "attention", q=TEXT).json()["error"].endswith("and a single model.")
 
@@ -281,45 +307,85 @@ def test_the_page_needs_no_other_host(server: str) -> None:
     assert "alternatives" in body["application/json"]["schema"]["properties"]
 
 
-def test_what_libretranslates_clients_ask_besides_is_answered(server: str, pairs: list[Pair]) -> None:
-    """As LibreTranslate with neither suggestions nor files, and with one source language, which is known."""
-    with running(pairs[:1], keys=("key",)) as single:
-        known = [{"language": "en", "confidence": 100.0}]
-        for way in ("json", "data", "params"):
-            for text in (TEXT, [TEXT, "noch"]):
-                fields: dict[str, Any] = {way: {"q": text, "api_key": "key"}}
-                assert HTTP.post(f"{single}detect", **fields).json() == known
-            for fields in ({}, {way: {"q": ""}}):
-                answer = HTTP.post(f"{single}detect", **fields, headers={"Authorization": "Bearer key"})  # type: ignore[arg-type]
-                assert (answer.status_code, answer.json()) == (400, {"error": MISSING})
-            assert HTTP.post(f"{single}detect", **{way: {"q": "a"}}).status_code == 403  # type: ignore[arg-type]
-        answer = post(single, q=["ein", "Haus"], source="auto", api_key="key").json()
-        assert answer["detectedLanguage"] == known * 2
-        settings = HTTP.get(f"{single}frontend/settings").json()
-        assert settings.pop("language") == {
-            "source": {"code": "en", "name": "English"},
-            "target": {"code": "de", "name": "German"},
-        }
-        assert settings == {
-            "charLimit": 10_000,
-            "frontendTimeout": 500,
-            "apiKeys": True,
-            "keyRequired": True,
-            "suggestions": False,
-            "filesTranslation": False,
-            "supportedFilesFormat": [],
-        }
-    assert HTTP.get(f"{server}frontend/settings").json()["keyRequired"] is False
-    several = HTTP.post(f"{server}detect", json={"q": TEXT})
+@pytest.fixture(scope="module")
+def single(pairs: list[Pair]) -> Iterator[str]:
+    """Run a server with one pair, hence one source language, and a key."""
+    with running(pairs[:1], keys=("key",)) as address:
+        yield address
+
+
+@pytest.mark.parametrize("way", ["json", "data", "params"])
+def test_a_single_source_language_is_detected(single: str, way: str) -> None:
+    """Clients of LibreTranslate ask for it first; with one language, the answer is certain."""
+    for text in (TEXT, [TEXT, "noch"]):
+        fields: dict[str, Any] = {way: {"q": text, "api_key": "key"}}
+        assert HTTP.post(f"{single}detect", **fields).json() == DETECTED
+
+
+@pytest.mark.parametrize("way", ["json", "data", "params"])
+def test_detection_needs_a_text_and_a_key(single: str, way: str) -> None:
+    """It is refused as a translation would be."""
+    bearer = {"Authorization": "Bearer key"}
+    without_text: list[dict[str, Any]] = [{}, {way: {"q": ""}}]
+    for fields in without_text:
+        answer = HTTP.post(f"{single}detect", **fields, headers=bearer)
+        assert (answer.status_code, answer.json()) == (400, {"error": MISSING})
+    without_key: dict[str, Any] = {way: {"q": "a"}}
+    assert HTTP.post(f"{single}detect", **without_key).status_code == 403
+
+
+def test_each_text_of_a_list_has_its_detected_language(single: str) -> None:
+    """A client that sends a list reads answers by their place."""
+    answer = post(single, q=["ein", "Haus"], source="auto", api_key="key").json()
+    assert answer["detectedLanguage"] == DETECTED * 2
+
+
+def test_several_source_languages_are_not_detected(server: str) -> None:
+    """There is no detection; the error has the languages to choose from."""
+    answer = HTTP.post(f"{server}detect", json={"q": TEXT})
     error = "Languages are not detected; this server translates from en and fr."
-    assert (several.status_code, several.json()) == (400, {"error": error})
+    assert (answer.status_code, answer.json()) == (400, {"error": error})
+
+
+def test_settings_say_what_the_server_offers(single: str) -> None:
+    """LibreTranslate's clients read them before they offer suggestions or files, of which there are none."""
+    settings = HTTP.get(f"{single}frontend/settings").json()
+    assert settings.pop("language") == {
+        "source": {"code": "en", "name": "English"},
+        "target": {"code": "de", "name": "German"},
+    }
+    assert settings == {
+        "charLimit": 10_000,
+        "frontendTimeout": 500,
+        "apiKeys": True,
+        "keyRequired": True,
+        "suggestions": False,
+        "filesTranslation": False,
+        "supportedFilesFormat": [],
+    }
+
+
+def test_settings_of_a_server_without_keys_ask_for_none(server: str) -> None:
+    """A client would otherwise ask its user for a key that does not exist."""
+    assert HTTP.get(f"{server}frontend/settings").json()["keyRequired"] is False
+
+
+def test_the_specification_has_both_of_its_addresses(server: str) -> None:
+    """LibreTranslate serves it as `spec`, FastAPI as `openapi.json`."""
     assert HTTP.get(f"{server}spec").json() == HTTP.get(f"{server}openapi.json").json()
-    for path, error in (
+
+
+@pytest.mark.parametrize(
+    ("path", "error"),
+    [
         ("suggest", "Suggestions are disabled on this server."),
         ("translate_file", "Files translation are disabled on this server."),
-    ):
-        answer = HTTP.post(server + path, files={"file": b"a"})
-        assert (answer.status_code, answer.json()) == (403, {"error": error})
+    ],
+)
+def test_suggestions_and_files_are_refused(server: str, path: str, error: str) -> None:
+    """Their errors are LibreTranslate's own, which clients know."""
+    answer = HTTP.post(server + path, files={"file": b"a"})
+    assert (answer.status_code, answer.json()) == (403, {"error": error})
 
 
 @pytest.mark.parametrize(
