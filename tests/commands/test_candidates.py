@@ -1,6 +1,9 @@
 """`convs2s candidates`, and translation with its file, for an imported model without candidates."""
 
+import contextlib
+import io
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -13,36 +16,71 @@ from convs2s.package.translator import SELECTION, load
 TEXTS = 8
 
 
-def test_each_sentence_gets_only_the_words_it_is_aligned_with(
-    plain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Word i of the target translates word i of the source: only these and the common words are allowed.
+class Corpus(NamedTuple):
+    """A parallel corpus of a model's own words, and the file of candidates that the command made of it."""
 
-    `translate --candidates` reads the file that the command writes, and refuses any other file.
+    texts: list[str]
+    translations: list[str]
+    source: Path
+    candidates: Path
+    messages: str
+
+
+@pytest.fixture(scope="module")
+def corpus(plain: Path, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    """Run `convs2s candidates` on sentences of three words, of which word i translates word i.
+
+    No word is repeated, so each has one translation.
     """
+    folder = tmp_path_factory.mktemp("candidates")
     words = load(plain, "cpu").words
-    codecs = words.source, words.target
     assert len(words.target.vocabulary) < SELECTION.common, "else the common ones must be fewer"
-    entries = [codec.vocabulary.entries[3 : 3 + 3 * TEXTS] for codec in codecs]  # no word is repeated
+    entries = [codec.vocabulary.entries[3 : 3 + 3 * TEXTS] for codec in (words.source, words.target)]
     texts, translations = ([" ".join(side[3 * i : 3 * i + 3]) for i in range(TEXTS)] for side in entries)
-    files = source, target = tmp_path / "source.txt", tmp_path / "target.txt"
+    files = source, target = folder / "source.txt", folder / "target.txt"
     for file, lines in zip(files, (texts, translations), strict=True):
         file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    out, new = tmp_path / "candidates.npz", tmp_path / "new.txt"
+    out = folder / "candidates.npz"
     options = ["--source", str(source), "--target", str(target), "--output", str(out)]
-    assert main(["candidates", "--model", str(plain), *options]) == 0
-    assert "8 pairs: " in capsys.readouterr().err
-    found = read_candidates(out)
-    for text, translation in zip(texts, translations, strict=True):
-        ids = torch.tensor(codecs[0].encode(text.split())[:-1]).numpy()
-        assert set(found.of(ids).tolist()) <= set(codecs[1].encode(translation.split())[:-1])
-    selective = load(plain, "cpu", candidates=out, selection={"common": 1, "candidates": 5})
-    [[best]] = selective.translate_n_best(texts[:1])
-    common = map(codecs[1].vocabulary.entry, range(len(SPECIALS) + 1))
-    assert set(best.tokens) <= {*common, *entries[1][:3]}
-    assert load(plain, "cpu", candidates=out).words.params.selection == SELECTION
-    assert {path.name for path in tmp_path.iterdir()} == {"candidates.npz", "source.txt", "target.txt"}
-    command = ["translate", "--model", str(plain), "--device", "cpu", "--input", str(source)]
-    assert main([*command, "--output", str(new), "--candidates", str(source)]) == 2
-    assert main([*command, "--output", str(new), "--candidates", str(out)]) == 0
+    with contextlib.redirect_stderr(io.StringIO()) as messages:
+        assert main(["candidates", "--model", str(plain), *options]) == 0
+    return Corpus(texts, translations, source, out, messages.getvalue())
+
+
+def test_candidates_of_a_sentence_are_the_words_it_is_aligned_with(plain: Path, corpus: Corpus) -> None:
+    """Other words would make the search slower, and missing ones could not be written."""
+    words = load(plain, "cpu").words
+    candidates = read_candidates(corpus.candidates)
+    for text, translation in zip(corpus.texts, corpus.translations, strict=True):
+        ids = torch.tensor(words.source.encode(text.split())[:-1]).numpy()
+        assert set(candidates.of(ids).tolist()) <= set(words.target.encode(translation.split())[:-1])
+
+
+def test_the_search_takes_only_common_words_and_candidates(plain: Path, corpus: Corpus) -> None:
+    """With one common word, all others of a translation are aligned with the source."""
+    selective = load(plain, "cpu", candidates=corpus.candidates, selection={"common": 1, "candidates": 5})
+    [[best]] = selective.translate_n_best(corpus.texts[:1])
+    common = map(selective.words.target.vocabulary.entry, range(len(SPECIALS) + 1))
+    assert set(best.tokens) <= {*common, *corpus.translations[0].split()}
+
+
+def test_candidates_alone_turn_selection_on(plain: Path, corpus: Corpus) -> None:
+    """An imported model has no numbers for it, so it takes those of the authors' code."""
+    assert load(plain, "cpu", candidates=corpus.candidates).words.params.selection == SELECTION
+
+
+def test_the_command_counts_pairs_and_leaves_one_file(corpus: Corpus) -> None:
+    """Its work is in a temporary folder, of which nothing is left."""
+    assert "8 pairs: " in corpus.messages
+    names = {path.name for path in corpus.candidates.parent.iterdir()}
+    assert names == {"candidates.npz", "source.txt", "target.txt"}
+
+
+def test_translate_reads_the_file_and_refuses_any_other(plain: Path, corpus: Corpus, tmp_path: Path) -> None:
+    """A text in place of the file, an easy mistake, is an error before anything is translated."""
+    new = tmp_path / "new.txt"
+    command = ["translate", "--model", str(plain), "--device", "cpu", "--input", str(corpus.source)]
+    assert main([*command, "--output", str(new), "--candidates", str(corpus.source)]) == 2
+    assert not new.exists()
+    assert main([*command, "--output", str(new), "--candidates", str(corpus.candidates)]) == 0
     assert len(new.read_text(encoding="utf-8").splitlines()) == TEXTS

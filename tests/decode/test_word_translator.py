@@ -7,6 +7,7 @@ from unittest import mock
 import pytest
 
 from convs2s.decode.beam_search import BeamSearch
+from convs2s.decode.translations import Hypothesis
 from tests.decode.parrot import Parrot, word_parrot, write_vocabulary
 
 
@@ -28,39 +29,69 @@ def test_results_are_in_the_order_of_their_sentences(vocabulary: Path) -> None:
     assert model.batches == [(3, 6), (2, 2)]
 
 
-def test_sources_are_words_where_tokens_are_pieces(tmp_path: Path) -> None:
-    """Pieces of one source word all point to it, and an unknown piece makes its word unknown, once."""
+@pytest.fixture
+def pieces(tmp_path: Path) -> Hypothesis:
+    """Return the translation of three words by a parrot of pieces; the second has two unknown characters."""
     translator = word_parrot(write_vocabulary(tmp_path / "bpe", ["Haus", "Maus", "aus"], pieces=8))
     [[best]] = translator.translate([["Maus", "H☃☃as", "aus"]], keep_attention=True)
-    assert best.words == ["Maus", "H<unk><unk>as", "aus"]
-    assert [best.sources[i] for i, token in enumerate(best.tokens) if token == "<unk>"] == [1, 1]
-    assert [unknown.word for unknown in best.unknowns] == [1]
-    assert best.unknowns[0].source == 1
-    assert best.sources[0] == 0
-    assert best.sources[-2] == 2
-    assert best.attention is not None
-    assert best.attention.target == best.tokens
-    assert "".join(best.attention.source) == "Maus▁H☃☃as▁aus▁</s>"
+    return best
+
+
+def test_sources_are_words_where_tokens_are_pieces(pieces: Hypothesis) -> None:
+    """Pieces of one source word all point to it."""
+    assert [pieces.sources[i] for i, token in enumerate(pieces.tokens) if token == "<unk>"] == [1, 1]
+    assert pieces.sources[0] == 0
+    assert pieces.sources[-2] == 2
+
+
+def test_an_unknown_piece_makes_its_word_unknown_once(pieces: Hypothesis) -> None:
+    """A word is replaced as a whole, so two unknown pieces are one unknown word."""
+    assert pieces.words == ["Maus", "H<unk><unk>as", "aus"]
+    assert [(unknown.word, unknown.source) for unknown in pieces.unknowns] == [(1, 1)]
+
+
+def test_attention_is_between_pieces(pieces: Hypothesis) -> None:
+    """It is shown as the model computed it, with its own tokens on both sides."""
+    assert pieces.attention is not None
+    assert pieces.attention.target == pieces.tokens
+    assert "".join(pieces.attention.source) == "Maus▁H☃☃as▁aus▁</s>"
+
+
+LONG = ["Das", "ist", "ein", "Haus", ".", "Und", "noch", "eins", ",", "und", "Wuffi", "."]
+
+
+def translate_long(vocabulary: Path) -> list[list[Hypothesis]]:
+    """Translate a sentence of 12 words, a short one, and the long one again; a table of 6 holds 5 and EOS."""
+    translator = word_parrot(vocabulary, limit=6)
+    with pytest.warns(UserWarning, match="more tokens than the model's position table takes, 5"):
+        return translator.translate([LONG, ["Haus"], LONG], keep_attention=True)
 
 
 def test_sentences_beyond_the_position_table_are_joined_from_parts(vocabulary: Path) -> None:
-    """A table of 6 holds 5 words and EOS; nothing is dropped, and there is a warning."""
-    words = ["Das", "ist", "ein", "Haus", ".", "Und", "noch", "eins", ",", "und", "Wuffi", "."]
-    translator = word_parrot(vocabulary, limit=6)
-    with pytest.warns(UserWarning, match="more tokens than the model's position table takes, 5"):
-        found = translator.translate([words, ["Haus"], words], keep_attention=True)
-    best = found[0][0]
-    assert best.words == [word if word not in ("Und", "Wuffi") else "<unk>" for word in words]
-    assert [(unknown.word, unknown.source) for unknown in best.unknowns] == [(5, 5), (10, 10)]
-    assert best.sources[:12] == list(range(12))
-    assert best.tokens[-1] == "</s>"
-    assert "</s>" not in best.tokens[:-1]
-    attention = best.attention
-    assert attention is not None
-    assert attention.weights.shape == (len(best.tokens), 13)
-    assert attention.weights[5].argmax() == 5  # the second part's first word
-    assert attention.weights[:5, 5:].max() == 0
-    assert found[1][0].words == ["Haus"]
+    """Nothing is dropped, there is a warning, and a short sentence between two long ones keeps its place."""
+    [[long], [short], [again]] = translate_long(vocabulary)
+    assert long.words == [word if word not in ("Und", "Wuffi") else "<unk>" for word in LONG]
+    assert long.tokens[-1] == "</s>"
+    assert "</s>" not in long.tokens[:-1]
+    assert short.words == ["Haus"]
+    assert again.words == long.words
+
+
+def test_sources_of_parts_are_words_of_the_whole_sentence(vocabulary: Path) -> None:
+    """Replacement looks the source word of an unknown one up by its place in the sentence."""
+    [long] = translate_long(vocabulary)[0]
+    assert [(unknown.word, unknown.source) for unknown in long.unknowns] == [(5, 5), (10, 10)]
+    assert long.sources[:12] == list(range(12))
+
+
+def test_attention_of_parts_is_joined(vocabulary: Path) -> None:
+    """Each part attends only to its own words, so the heat map has a block per part."""
+    [long] = translate_long(vocabulary)[0]
+    assert long.attention is not None
+    weights = long.attention.weights
+    assert weights.shape == (len(long.tokens), 13)
+    assert weights[5].argmax() == 5  # the second part's first word
+    assert weights[:5, 5:].max() == 0
 
 
 @pytest.mark.parametrize(

@@ -86,15 +86,26 @@ def test_a_tuned_alpha_is_that_of_the_stage_tune(folders: Path, member: str) -> 
     assert tuned["hypotheses.jsonl"] != other["hypotheses.jsonl"]  # which has scores
 
 
-def test_characters_that_the_model_never_saw_change_nothing_else(folders: Path) -> None:
-    """The source has them as any words; tokens and attention are those of the line without them."""
+def translate_unknown(folders: Path) -> Path:
+    """Translate a line without unknown characters, and one with them; return the stage's output."""
     write_lines(folders / "test" / "source.txt", ["ein Haus.", "ein 🙂 Haus Łódź."])
     run(folders)
-    [(_, [known]), (words, [best])] = read_hypotheses(folders / "out" / "1" / "hypotheses.jsonl")
+    return folders / "out" / "1"
+
+
+def test_characters_that_the_model_never_saw_are_words_of_the_source(folders: Path) -> None:
+    """They are put back into the translation and counted; evaluation reads both from the file."""
+    [(_, [known]), (words, [best])] = read_hypotheses(translate_unknown(folders) / "hypotheses.jsonl")
     assert words == ["ein", "🙂", "Haus", "Łódź", "."]
-    assert (best.tokens, best.score) == (known.tokens, known.score)
-    assert [word for word in best.words if word not in ("🙂", "Łódź")] == known.words
     assert sorted({*best.words} - {*known.words}) == ["Łódź", "🙂"]
     assert (known.unknown_characters, best.unknown_characters) == (0, 4)
-    first, second = read_attention(folders / "out" / "1" / "attention.npz")
+
+
+def test_characters_that_the_model_never_saw_change_nothing_else(folders: Path) -> None:
+    """Tokens, score and attention are those of the line without them."""
+    out = translate_unknown(folders)
+    [(_, [known]), (_, [best])] = read_hypotheses(out / "hypotheses.jsonl")
+    assert (best.tokens, best.score) == (known.tokens, known.score)
+    assert [word for word in best.words if word not in ("🙂", "Łódź")] == known.words
+    first, second = read_attention(out / "attention.npz")
     assert (first.source, first.target) == (second.source, second.target)

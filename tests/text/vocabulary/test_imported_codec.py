@@ -24,26 +24,45 @@ def folder_of(folder: Path, kind: str, entries: list[str], name: str, content: b
     return folder
 
 
-def test_words_are_segmented_by_subword_nmt(tmp_path: Path) -> None:
-    """By hand: l o -> lo, lo w</w> -> low, e s -> es, es t</w> -> est; the rest stays characters."""
+@pytest.fixture
+def subwords(tmp_path: Path) -> Codec:
+    """Return a codec with four merges: l o -> lo, lo w</w> -> low, e s -> es, es t</w> -> est."""
     pytest.importorskip("subword_nmt", reason="needs the package subword-nmt")
     codes = b"#version: 0.2\nl o\nlo w</w>\ne s\nes t</w>\n"
     entries = ["low", "lo@@", "w@@", "e@@", "n@@", "est", "r"]
-    codec = Codec.load(folder_of(tmp_path, "subword-nmt", entries, CODES, codes), "source")
-    assert codec.pieces(["low", "lower", "newest"]) == [
+    return Codec.load(folder_of(tmp_path, "subword-nmt", entries, CODES, codes), "source")
+
+
+def test_words_are_segmented_by_subword_nmt(subwords: Codec) -> None:
+    """By hand: merges apply in their order, and the rest stays characters."""
+    assert subwords.pieces(["low", "lower", "newest"]) == [
         "low", "lo@@", "w@@", "e@@", "r", "n@@", "e@@", "w@@", "est",
     ]  # fmt: skip
-    assert codec.word_of_piece(["low", "lower"]) == [0, 1, 1, 1, 1]
-    assert codec.encode(["low", "lower"]) == [3, 4, 5, 6, 9, EOS]
-    # A piece that is not in the dictionary is unknown as a whole, even if its characters are entries.
-    assert codec.pieces(["wew"]) == ["w@@", "e@@", "w"]
-    assert codec.encode(["wew"]) == [5, 6, UNK, EOS]
-    # As in fairseq, "@@ " is removed, also at the end and before an unknown word.
-    assert codec.decode([4, 9, 3, EOS]) == ["lor", "low"]
-    assert codec.decode([4, 4]) == ["lolo"]
-    assert codec.decode([4, UNK, 3]) == ["lo<unk>", "low"]
-    assert codec.has_seen("wew☃")  # its program trained <unk>, with such pieces
-    assert codec.decode([]) == []
+    assert subwords.word_of_piece(["low", "lower"]) == [0, 1, 1, 1, 1]
+    assert subwords.encode(["low", "lower"]) == [3, 4, 5, 6, 9, EOS]
+
+
+def test_a_piece_that_the_dictionary_lacks_is_unknown_as_a_whole(subwords: Codec) -> None:
+    """Its characters may be entries, but training had `<unk>` there, so the model has seen such words."""
+    assert subwords.pieces(["wew"]) == ["w@@", "e@@", "w"]
+    assert subwords.encode(["wew"]) == [5, 6, UNK, EOS]
+    assert subwords.has_seen("wew☃")
+
+
+@pytest.mark.parametrize(
+    ("ids", "words"),
+    [
+        ([4, 9, 3, EOS], ["lor", "low"]),
+        ([4, 4], ["lolo"]),  # a piece that should go on ends the sentence
+        ([4, UNK, 3], ["lo<unk>", "low"]),
+        ([], []),
+    ],
+)
+def test_pieces_of_subword_nmt_are_joined_as_in_fairseq(
+    subwords: Codec, ids: list[int], words: list[str]
+) -> None:
+    """fairseq removes "@@ ", also at the end and before an unknown word."""
+    assert subwords.decode(ids) == words
 
 
 def sentencepiece_model() -> bytes:
