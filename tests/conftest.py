@@ -75,7 +75,7 @@ def shared_data() -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _signals() -> Iterator[None]:
+def same_signals() -> Iterator[None]:
     """Restore the signal handlers after each test, because importing a command line may change them."""
     numbers = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE
     before = {number: signal.getsignal(number) for number in numbers}

@@ -1,5 +1,6 @@
 """Presets for tests, each rendered and checked once."""
 
+import copy
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -13,9 +14,15 @@ params_of = cache(preset_params)
 MISSING = "(missing)"
 
 
+@cache
+def parsed(name: str) -> Any:
+    """Return a preset's values as nested dictionaries, which are shared: do not change them."""
+    return YAML(typ="safe", pure=True).load(rendered(name))
+
+
 def content_of(name: str) -> Any:
     """Return a preset's values as nested dictionaries that a test may change."""
-    return YAML(typ="safe", pure=True).load(rendered(name))
+    return copy.deepcopy(parsed(name))
 
 
 def change_preset(name: str, changes: Mapping[str, object]) -> Any:

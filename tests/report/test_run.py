@@ -11,7 +11,6 @@ from pipelines.report import __main__ as report
 from pipelines.report import runs
 from pipelines.report.run import open_run
 from tests.flows import toy
-from tests.light_dvc import light_dvc
 from tests.report.made import GOOD, make_run
 
 PIPELINE = """
@@ -38,15 +37,13 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     toy.run(repo, "git", "init", "--quiet")
     Repo.init(str(repo)).close()
     toy.commit(repo)
-    with light_dvc():
-        toy.dvc(repo, "repro")
+    toy.dvc(repo, "repro")
     toy.commit(repo)
     shutil.rmtree(repo / "made")
     worse = [line.replace("a", "o") for line in GOOD]
     make_run(repo / "made", {"train.dropout": 0.1}, {"1": GOOD, "2": worse, "ensemble": GOOD})
     toy.set_params(repo, {"train.dropout": 0.2})
-    with light_dvc():
-        toy.dvc(repo, "repro")
+    toy.dvc(repo, "repro")
     toy.dvc(repo, "exp", "save", "--name", "more-dropout")
     toy.set_params(repo, {"train.dropout": 0.3})
     return repo

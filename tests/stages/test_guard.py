@@ -17,6 +17,7 @@ from pipelines.stages._guard import declared, unchanged
 from pipelines.stages._lifetime import DVC_STAGE
 from tests.pipeline import WITH_ENSEMBLE, bare_repository
 
+pytestmark = pytest.mark.usefixtures("yaml_once")  # takes two thirds of the time
 ROOT = Path(__file__).parents[2]
 CODE, TEXT = "convs2s/text/corpus/filter.py", "data/tokenized/train/source.txt"
 
