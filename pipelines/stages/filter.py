@@ -1,7 +1,7 @@
 """Stage filter: tokenized pairs -> the training pairs to keep, and the validation pairs."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -44,32 +44,49 @@ def run(
     development,test}. It is all that depends on the test set.
     """
     held_out = {split: list(read_folder(raw / split)) for split in ("valid", "development", "test")}
-    found = find_mistakes(read_folder(raw / "train"), held_out)
-    found["warnings"] = [*find_faults(languages), *found["warnings"]]
-    for warning in found["warnings"]:
+    mistakes = find_mistakes(read_folder(raw / "train"), held_out)
+    mistakes["warnings"] = [*find_faults(languages), *mistakes["warnings"]]
+    for warning in mistakes["warnings"]:
         print(f"filter: warning: {warning}", file=sys.stderr)
-    require_new(found["overlap"], params.max_overlap)
-    folders = [train, augmented] if augment.keep else [augmented]
-    repeated = repeats(chain(*map(read_folder, folders))) if params.drop_repeats else None
-    in_characters = params.max_ratio is not None and params.ratio_of == "characters"
-    usual = characters_per_character(chain(*map(read_folder, folders))) if in_characters else None
-    rules = PairFilter(params.max_words, params.max_ratio, params.drop_empty, repeated, usual)
-
-    def kept() -> Iterator[Pair]:
-        if augment.keep:
-            yield from rules.keep(read_folder(train))
-        others = rules.kept
-        for source, target in rules.keep(read_folder(augmented)):
-            found["translated"] = rules.kept - others
-            yield f"{augment.tag} {source}" if augment.tag else source, target
-
+    require_new(mistakes["overlap"], params.max_overlap)
+    rules = choose_rules(params, [train, augmented] if augment.keep else [augmented])
     with atomic_path(out) as temporary:
         temporary.mkdir()
-        pairs = with_progress(kept(), "filter", "pairs")
+        own = rules.keep(read_folder(train)) if augment.keep else ()
+        translated = TaggedPairs(rules.keep(read_folder(augmented)), augment.tag)
+        pairs = with_progress(chain(own, translated), "filter", "pairs")
         splits = write_splits(temporary, pairs, read_folder(valid), params.valid_every)
         rules.require_some(train)
         require_validation(splits, params.valid_every)
-        write_json(temporary / "report.json", rules.report() | splits | found)
+        report = rules.report() | splits | mistakes
+        if translated.count:
+            report["translated"] = translated.count
+        write_json(temporary / "report.json", report)
         write_json(temporary / "removed.json", rules.removed_rows())
         rules.rules_table().to_csv(temporary / "rules.csv", index=False, lineterminator="\n")
         rules.lengths_table().to_csv(temporary / "lengths.csv", index=False, lineterminator="\n")
+
+
+def choose_rules(params: FilterParams, folders: Sequence[Path]) -> PairFilter:
+    """Return the rules for the pairs of these folders, which two of the rules read in advance."""
+    repeated = None
+    if params.drop_repeats:
+        repeated = repeats(chain(*map(read_folder, folders)))
+    corpus_ratio = None
+    if params.max_ratio is not None and params.ratio_of == "characters":
+        corpus_ratio = characters_per_character(chain(*map(read_folder, folders)))
+    return PairFilter(params.max_words, params.max_ratio, params.drop_empty, repeated, corpus_ratio)
+
+
+class TaggedPairs:
+    """Pairs that models translated: yields them with a tag as the source's first word, and counts them."""
+
+    def __init__(self, pairs: Iterable[Pair], tag: str | None) -> None:
+        self.pairs = pairs
+        self.tag = tag
+        self.count = 0
+
+    def __iter__(self) -> Iterator[Pair]:
+        for source, target in self.pairs:
+            self.count += 1
+            yield f"{self.tag} {source}" if self.tag else source, target
