@@ -1,12 +1,10 @@
 """What dvc.yaml declares for a stage must stay as it is: DVC records what it finds at the stage's end."""
 
 import contextlib
-import functools
 import json
-import operator
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -36,31 +34,68 @@ def unchanged(item: str) -> Iterator[Params]:
 def take_state(item: str, text: str) -> dict[str, str]:
     """Return the values and files that a stage item declares, by name, as DVC tells whether they changed."""
     values, files = declared(item, parse_yaml(text, str(PARAMS)))
-    shown = {name: json.dumps(value, default=str) for name, value in flatten_values(values).items()}
-    stats = {str(path): path.stat() for path in files}
-    return shown | {name: f"{stat.st_size} {stat.st_mtime_ns} {stat.st_ino}" for name, stat in stats.items()}
+    state = {name: json.dumps(value, default=str) for name, value in flatten_values(values).items()}
+    for path in files:
+        stat = path.stat()
+        state[str(path)] = f"{stat.st_size} {stat.st_mtime_ns} {stat.st_ino}"
+    return state
 
 
 def declared(item: str, params: Any) -> tuple[dict[str, Any], list[Path]]:
     """Return the values and the files that dvc.yaml declares for a stage item, such as train@1."""
-    name, _, value = item.rpartition(":")[2].partition("@")
+    name, item_value = split_item(item)
     stage = parse_yaml(read_text(Path("dvc.yaml")), "dvc.yaml")["stages"][name]
+    keys = [fill_templates(key, params, item_value) for key in stage.get("params", ())]
+    dependencies = [Path(fill_templates(path, params, item_value)) for path in stage.get("deps", ())]
     ignored = read_text(Path(".dvcignore")).split()
-
-    def find(key: str) -> Any:
-        parts = [int(part) if part.isdigit() else part for part in re.findall(r"\w+", key)]
-        return value if parts[0] == "item" else functools.reduce(operator.getitem, parts, params)
-
-    def resolve(part: str) -> list[str]:
-        return [
-            re.sub(r"\$\{(.*?)\}", lambda place: str(find(place[1])), text) for text in stage.get(part, ())
-        ]
-
-    paths = [Path(at, name) for dep in resolve("deps") for at, _, names in os.walk(dep) for name in names]
-    paths += [Path(dep) for dep in resolve("deps") if Path(dep).is_file()]
     files = [
         path
-        for path in paths
-        if not any(fnmatch(part, pattern) for part in path.parts for pattern in ignored)
+        for dependency in dependencies
+        for path in list_files(dependency)
+        if not is_ignored(path, ignored)
     ]
-    return {key: find(key) for key in resolve("params")}, files
+    return {key: find_value(key, params) for key in keys}, files
+
+
+def split_item(item: str) -> tuple[str, str]:
+    """Return the name of a stage and the value of its item: of `train@1`, train and 1.
+
+    The value is empty without one. DVC may name the file first: `dvc.yaml:train@1`.
+    """
+    name, _, value = item.rpartition(":")[2].partition("@")
+    return name, value
+
+
+def fill_templates(text: str, params: Any, item_value: str) -> str:
+    """Return a text of dvc.yaml with values in place of its templates.
+
+    With the item value 1, `data/trained/${item.seed}` becomes data/trained/1, whatever the matrix names it;
+    `${train.start_from}` becomes that value of params.yaml, such as data/none.
+    """
+
+    def value_of(template: re.Match[str]) -> str:
+        key = template[1]
+        return item_value if key.startswith("item.") else str(find_value(key, params))
+
+    return re.sub(r"\$\{(.*?)\}", value_of, text)
+
+
+def find_value(key: str, params: Any) -> Any:
+    """Return the value of a key as dvc.yaml writes it: `train`, a section; `train.dropout`; `seeds[0]`."""
+    value = params
+    for part in re.findall(r"\w+", key):
+        value = value[int(part) if part.isdigit() else part]
+    return value
+
+
+def list_files(dependency: Path) -> Iterator[Path]:
+    """Yield the file itself, or all files in a folder and its subfolders; nothing if there is neither."""
+    if dependency.is_file():
+        yield dependency
+    for folder, _, names in os.walk(dependency):
+        yield from (Path(folder, name) for name in names)
+
+
+def is_ignored(path: Path, patterns: Sequence[str]) -> bool:
+    """Return whether .dvcignore excludes a file or a folder above it: __pycache__, with all in it; *.pyc."""
+    return any(fnmatch(part, pattern) for part in path.parts for pattern in patterns)

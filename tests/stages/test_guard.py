@@ -13,7 +13,16 @@ from ruamel.yaml import YAML
 from convs2s.config.load import load_params
 from pipelines.stages import __main__ as runner
 from pipelines.stages import filter as filter_stage
-from pipelines.stages._guard import declared, unchanged
+from pipelines.stages._guard import (
+    declared,
+    fill_templates,
+    find_value,
+    is_ignored,
+    list_files,
+    split_item,
+    take_state,
+    unchanged,
+)
 from pipelines.stages._lifetime import DVC_STAGE
 from tests.pipeline import WITH_ENSEMBLE, bare_repository
 
@@ -72,6 +81,85 @@ def test_any_other_change_is_for_other_stages(act: Callable[[], object]) -> None
     assert params.translate.beam_size == 5
 
 
+@pytest.mark.parametrize(
+    ("item", "name", "value"),
+    [
+        ("filter", "filter", ""),
+        ("train@1", "train", "1"),
+        ("tune-ensemble@all", "tune-ensemble", "all"),
+        ("dvc.yaml:download@test", "download", "test"),
+    ],
+)
+def test_an_item_is_a_stage_and_a_value(item: str, name: str, value: str) -> None:
+    """As DVC writes it in $DVC_STAGE, or in a stage's address."""
+    assert split_item(item) == (name, value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("seeds", [3, 4]),
+        ("seeds[0]", 3),
+        ("train", {"dropout": 0.1, "start_from": "data/none"}),
+        ("train.dropout", 0.1),
+    ],
+)
+def test_a_key_has_a_value(key: str, value: object) -> None:
+    """A name without a value, such as a misspelled one, is an error."""
+    params = {"seeds": [3, 4], "train": {"dropout": 0.1, "start_from": "data/none"}}
+    assert find_value(key, params) == value
+    with pytest.raises(KeyError):
+        find_value(f"{key.partition('[')[0]}s", params)
+
+
+@pytest.mark.parametrize(
+    ("text", "filled"),
+    [
+        ("data/raw", "data/raw"),
+        ("${train.start_from}", "data/none"),
+        ("data/trained/${item.seed}/model", "data/trained/7/model"),
+        ("${item.seed}/${seeds[1]}/${item.seed}", "7/4/7"),
+    ],
+)
+def test_templates_become_values(text: str, filled: str) -> None:
+    """Those of `item` the item's own, the others those of params.yaml."""
+    params = {"seeds": [3, 4], "train": {"start_from": "data/none"}}
+    assert fill_templates(text, params, "7") == filled
+
+
+def test_a_dependency_is_a_file_or_all_files_of_a_folder() -> None:
+    """A folder that another stage has not written yet has none."""
+    Path("data/tokenized/train/deep").mkdir()
+    Path("data/tokenized/train/deep/more.txt").touch()
+    assert list(list_files(Path(TEXT))) == [Path(TEXT)]
+    assert set(list_files(Path("data/tokenized"))) == {Path(TEXT), Path("data/tokenized/train/deep/more.txt")}
+    assert list(list_files(Path("data/encoded"))) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "ignored"),
+    [
+        ("convs2s/base/files.py", False),
+        ("convs2s/base/files.pyc", True),
+        ("convs2s/base/__pycache__/files.txt", True),
+        ("convs2s/base/pycache.py", False),
+    ],
+)
+def test_what_dvc_ignores_is_no_dependency(path: str, ignored: bool) -> None:
+    """A pattern is for a file, or for a folder with all that is in it."""
+    assert is_ignored(Path(path), ["__pycache__", "*.pyc"]) == ignored
+
+
+def test_the_state_has_each_value_and_each_file() -> None:
+    """Values by key, so that a message can name one; of a file its size, time and identity."""
+    state = take_state("filter", Path("params.yaml").read_text())
+    stat = Path(TEXT).stat()
+    assert state["filter.max_words"] == "175"
+    assert state["languages"] == '["en", "de"]'
+    assert state[TEXT] == f"4 {stat.st_mtime_ns} {stat.st_ino}"
+    assert not {"translate.beam_size", "convs2s/model/decoder.py"} & state.keys()
+
+
 def test_what_is_declared_is_what_dvc_knows(tmp_path: Path) -> None:
     """DVC resolves the templates of dvc.yaml itself, for every item of every stage."""
     folder = bare_repository(tmp_path, WITH_ENSEMBLE | {"download.folder": "texts"})
@@ -88,8 +176,8 @@ def test_what_is_declared_is_what_dvc_knows(tmp_path: Path) -> None:
                 path.touch()
             values, files = declared(stage.addressing, params)
             tracked = [dep.read_params() for dep in stage.deps if isinstance(dep, ParamsDependency)]
-            assert values == {key: value for one in tracked for key, value in one.items()}
-            folders = {one.def_path for one in deps}
+            assert values == {key: value for section in tracked for key, value in section.items()}
+            folders = {dep.def_path for dep in deps}
             assert {
                 name for name in folders if not any(Path(name) in {path, *path.parents} for path in files)
             } == set()
