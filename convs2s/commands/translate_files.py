@@ -40,16 +40,43 @@ def chunks(stream: IO[bytes], name: str, most: int) -> Iterator[list[str]]:
 
 def lines_as_they_arrive(pipe: int, most: int) -> Iterator[list[bytes]]:
     """Yield the lines of a pipe as soon as no more come for a few milliseconds, or `most` have arrived."""
-    beginning, block = b"", None  # of a line
-    while block != b"":
-        arrived = [beginning, block := os.read(pipe, PIPE_BYTES)]
-        lines = block.count(b"\n")
-        while block and lines < most and select.select([pipe], [], [], QUIET_SECONDS)[0]:
-            arrived.append(block := os.read(pipe, PIPE_BYTES))
-            lines += block.count(b"\n")
-        text, end, beginning = b"".join(arrived).rpartition(b"\n")
-        if text_lines := io.BytesIO(text + end + (b"" if block else beginning)).readlines():
-            yield text_lines
+    reader = LineReader(pipe)
+    while not reader.has_ended:
+        reader.read_more()
+        while not reader.has_ended and reader.line_ends < most and reader.can_read_soon():
+            reader.read_more()
+        if lines := reader.take_lines():
+            yield lines
+
+
+class LineReader:
+    """Reads a pipe in blocks, which end anywhere in a line, and gives back whole lines."""
+
+    def __init__(self, pipe: int) -> None:
+        self.pipe = pipe
+        self.blocks: list[bytes] = []  # read, but not yet taken
+        self.line_ends = 0  # in these blocks
+        self.has_ended = False
+
+    def read_more(self) -> None:
+        """Wait for the next block, or for the end of the pipe."""
+        block = os.read(self.pipe, PIPE_BYTES)
+        self.blocks.append(block)
+        self.line_ends += block.count(b"\n")
+        self.has_ended = not block
+
+    def can_read_soon(self) -> bool:
+        """Return whether anything, or the end, arrives within QUIET_SECONDS."""
+        readable, _, _ = select.select([self.pipe], [], [], QUIET_SECONDS)
+        return bool(readable)
+
+    def take_lines(self) -> list[bytes]:
+        """Return the whole lines read; the beginning of another is kept, unless the pipe has ended."""
+        text = b"".join(self.blocks)
+        end = len(text) if self.has_ended else text.rfind(b"\n") + 1
+        self.blocks = [text[end:]]
+        self.line_ends = 0
+        return io.BytesIO(text[:end]).readlines()
 
 
 def read_typed_lines() -> Iterator[str]:
