@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML, RoundTripRepresenter
+from ruamel.yaml import YAML, RoundTripRepresenter, ScalarNode
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from convs2s.base.files import write_lines
@@ -24,17 +24,28 @@ from convs2s.config.params import Params
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 PARAMS = Path("params.yaml")
+BEFORE_FIRST_ITEM = 3
+"""Where ruamel's list of the comments of a key has those between the key and the first item of its list."""
+
+
+class NullRepresenter(RoundTripRepresenter):
+    """Writes null as the presets do. ruamel's own class writes nothing for it, and is also DVC's."""
+
+    def represent_none(self, _: None) -> ScalarNode:
+        """Return the node of a null."""
+        return self.represent_scalar("tag:yaml.org,2002:null", "null")
+
+
+NullRepresenter.add_representer(type(None), NullRepresenter.represent_none)
 
 
 def round_trip() -> YAML:
     """Return a reader and writer of YAML that keeps comments, quotes and the form of lists."""
     yaml = YAML()
-    yaml.width, yaml.preserve_quotes = 4096, True
+    yaml.width = 4096  # no line is wrapped
+    yaml.preserve_quotes = True
     yaml.indent(sequence=4, offset=2)
-    # Write null as the presets do. Not in ruamel's class, which writes nothing for it, and is also DVC's.
-    yaml.Representer = type("Representer", (RoundTripRepresenter,), {})
-    null = lambda self, _: self.represent_scalar("tag:yaml.org,2002:null", "null")  # noqa: E731
-    yaml.Representer.add_representer(type(None), null)
+    yaml.Representer = NullRepresenter
     return yaml
 
 
@@ -117,12 +128,18 @@ def apply_overrides(text: str, overrides: Mapping[str, Any]) -> tuple[str, Param
         except (LookupError, TypeError, AttributeError) as error:
             hint = suggest(name, flatten_values(content))
             raise ValueError(f"params.yaml has no {name}; {hint}") from error
-        if isinstance(value, list):  # [1, 2] on one line, even if the former one had several
-            place[key].fa.set_flow_style()
-            place.ca.items.get(key, [None] * 4)[3] = None
+        if isinstance(value, list):
+            write_on_one_line(place, key)
     with refuse_nesting("params.yaml"):
         changed = dump(content) if overrides else text
     return changed, parse_params(changed, "params.yaml")
+
+
+def write_on_one_line(section: CommentedMap | CommentedSeq, key: str | int) -> None:
+    """Have a new list written as [1, 2], even where the former one had a line for each item."""
+    section[key].fa.set_flow_style()
+    if comments := section.ca.items.get(key):
+        comments[BEFORE_FIRST_ITEM] = None
 
 
 def is_unedited(path: Path) -> bool:
