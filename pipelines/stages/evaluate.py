@@ -36,31 +36,36 @@ def run(
     unless there are none. Heat maps show the attention of the first seed, from `translations`/SEED.
     """
     references = read_references(test, tokenize, languages)
-    members = [str(seed) for seed in seeds] + ["ensemble"] * len(params.ensembles)
+    first_seed = str(seeds[0])
+    members = [str(seed) for seed in seeds]
+    if params.ensembles:
+        members.append("ensemble")
     texts = ["plain", "replaced"] if replace.enabled else ["plain"]
-    scored = [read_text(replaced / member, text) for text in texts for member in members]
-    evaluate(scored, references, params.rouge, out)
-    first = read_hypotheses(translations / members[0] / "hypotheses.jsonl")
-    if unknown := sum(best.unknown_characters for _, (best, *_) in first):
+    scored = {(text, member): read_text(replaced / member, text) for text in texts for member in members}
+    evaluate(list(scored.values()), references, params.rouge, out)
+    sentences = read_hypotheses(translations / first_seed / "hypotheses.jsonl")
+    if unknown := sum(best.unknown_characters for _, (best, *_) in sentences):
         metrics = read_json(out / "metrics.json")
         write_json(out / "metrics.json", {**metrics, "unknown_characters": unknown})
         print(f"test set: {describe_unknown(unknown)}")
     identity = identify(test)
     write_json(out / "test_set.json", asdict(identity))
     print(f"scored on {identity}")
-    best = scored[-1 if params.ensembles else -len(seeds)]  # final text of the ensemble, or of the first seed
-    write_lines(out / "examples.tsv", join_cells(choose_examples(best, references, params.examples)))
+    shown = scored[texts[-1], "ensemble" if params.ensembles else first_seed]
+    write_lines(out / "examples.tsv", join_cells(choose_examples(shown, references, params.examples)))
     with atomic_path(out / "pictures") as folder:
         folder.mkdir()
-        attention = read_attention(translations / members[0] / "attention.npz")
-        shapes = [item.weights.shape for item in attention]
+        attention = read_attention(translations / first_seed / "attention.npz")
+        shapes = [sentence.weights.shape for sentence in attention]
         chosen = spread(easy_to_read(shapes, params.heat_maps), params.heat_maps)
         for number, index in enumerate(chosen, start=1):
-            item, title = attention[index], f"test sentence {index + 1}"
-            draw_layers([(title, item.weights)], item.source, item.target, folder / f"attention-{number}.png")
+            sentence = attention[index]
+            maps = [(f"test sentence {index + 1}", sentence.weights)]
+            draw_layers(maps, sentence.source, sentence.target, folder / f"attention-{number}.png")
 
 
 def read_text(folder: Path, text: str) -> ScoredText:
     """Read a member's translation."""
-    lines, tokenized = (list(read_lines(folder / f"{text}{kind}.txt")) for kind in ("", ".tok"))
+    lines = list(read_lines(folder / f"{text}.txt"))
+    tokenized = list(read_lines(folder / f"{text}.tok.txt"))
     return ScoredText(folder.name, text, lines, tokenized)
