@@ -27,10 +27,8 @@ from pipelines.flows.resources import visible_gpus
 from pipelines.flows.workspace import HOME, ROOT
 from pipelines.sweep_table import read_table
 
-PROGRAMS = {
-    "server": ["prefect", "server", "start"],
-    "worker": ["prefect", "worker", "start", "--pool", "pipelines"],
-}
+SERVER = ["prefect", "server", "start"]
+WORKER = ["prefect", "worker", "start", "--pool"]
 ADDRESS = f"http://127.0.0.1:{os.environ.get('FLOW_PORT', '4200')}/api"  # of a server started in this clone
 
 
@@ -72,12 +70,13 @@ def set_environment(address: str, password: str) -> None:
 def use_server(start_missing: bool) -> None:
     """Set the environment of this process and its children; raise a RuntimeError if no server answers."""
     workspace.make_home()
-    ours, address = start_missing and "PREFECT_API_URL" not in os.environ, os.environ.get("PREFECT_API_URL")
+    address = os.environ.get("PREFECT_API_URL")
+    may_start = start_missing and address is None
     if not address:
         server = running("server")  # perhaps on another port
         address = server.environ()["PREFECT_API_URL"] if server else ADDRESS
-    set_environment(address, workspace.make_password() if ours else workspace.read_password())
-    if ours and not status(address):
+    set_environment(address, workspace.make_password() if may_start else workspace.read_password())
+    if may_start and not status(address):
         start_server(address)
     if status(address) != httpx.codes.OK:
         raise RuntimeError(
@@ -98,7 +97,7 @@ def status(address: str) -> int:
 
 def server_command(address: str) -> list[str]:
     """Return the module and arguments that start a server on loopback."""
-    return [*PROGRAMS["server"], "--host", "127.0.0.1", "--port", str(httpx.URL(address).port)]
+    return [*SERVER, "--host", "127.0.0.1", "--port", str(httpx.URL(address).port)]
 
 
 def queues() -> list[str]:
@@ -112,8 +111,8 @@ def worker_command(pool: str) -> list[str]:
     It takes one run at a time, because a clone is one workspace; runs that wait are shown as Late.
     """
     name = f"{socket.gethostname()} {ROOT.name}"
-    served = [f"--work-queue={name}" for name in (queues() if pool == "remote" else [])]
-    return [*PROGRAMS["worker"][:-1], pool, "--type", "process", "--limit", "1", "--name", name, *served]
+    served = [f"--work-queue={queue}" for queue in queues()] if pool == "remote" else []
+    return [*WORKER, pool, "--type", "process", "--limit", "1", "--name", name, *served]
 
 
 def start_server(address: str) -> None:
@@ -147,20 +146,32 @@ def own_processes() -> Iterator[psutil.Process]:
 
 def running(name: str) -> psutil.Process | None:
     """Return the server or worker that runs in this clone, if there is one."""
-    command = PROGRAMS[name]
-    return next((p for p in own_processes() if p.cmdline()[2 : 2 + len(command)] == command), None)
+    expected = {"server": SERVER, "worker": [*WORKER, "pipelines"]}[name]
+    for process in own_processes():
+        arguments = process.cmdline()[2:]  # after python -m
+        if arguments[: len(expected)] == expected:
+            return process
+    return None
 
 
 def stop() -> bool:
     """Stop the worker with the flow runs, then the server; return whether any was running."""
-    server, processes = running("server"), list(own_processes())
-    for group in ([p for p in processes if p != server], [server] if server else []):
-        for process in group:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.terminate()
-        for process in psutil.wait_procs(group, timeout=10)[1]:
-            process.kill()
+    server = running("server")
+    processes = list(own_processes())
+    worker_and_runs = [process for process in processes if process != server]
+    end(worker_and_runs)
+    end([server] if server else [])
     return bool(processes)
+
+
+def end(processes: Sequence[psutil.Process]) -> None:
+    """Terminate processes together; kill those that still run ten seconds later."""
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.terminate()
+    _, alive = psutil.wait_procs(processes, timeout=10)
+    for process in alive:
+        process.kill()
 
 
 def run(flow: str, params: Mapping[str, Any]) -> int:
@@ -198,12 +209,15 @@ def execute(options: argparse.Namespace) -> int:
         check_git(ROOT)
         check_merge(ROOT)
         params = RunParams(overrides=options.overrides)
-        values = params.render(ROOT)[1]
+        _, values = params.render(ROOT)
         check_folders(values, ROOT / "params.yaml")
         check_record(ROOT)
-        rows = read_table(options.table).list_rows(values.model) if options.command == "sweep" else []
-        runs = [values, *(params.render(ROOT, row.changes)[1] for row in rows)]
-        for line in sorted({line for run_values in runs for line in describe_reach(run_values)}):
+        reach = set(describe_reach(values))
+        if options.command == "sweep":
+            for row in read_table(options.table).list_rows(values.model):
+                _, row_values = params.render(ROOT, row.changes)
+                reach.update(describe_reach(row_values))
+        for line in sorted(reach):
             print(line, flush=True)
         if options.command == "run":
             return run("reproduce", {"overrides": options.overrides})

@@ -127,8 +127,10 @@ def execute(run: StagesRun, stage: Stage) -> str:
 
     if run.is_remote(stage):
         return run_remotely(runner([]), stage)
+    # Remote workers may have pushed results that this clone's cache lacks.
+    options = [] if run.params.remote == "none" else ["--pull"]
     with run.leases.lease(stage.gpus, run.stop) as gpus:
-        return runner(gpus).reproduce(stage.name, *["--pull"] * (run.params.remote != "none"))
+        return runner(gpus).reproduce(stage.name, *options)
 
 
 def run_remotely(runner: GuardedRunner, stage: Stage) -> str:

@@ -1,6 +1,7 @@
 """Flow `sweep`: a table of parameters, each row a DVC experiment."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -43,10 +44,12 @@ def sweep(params: SweepParams) -> State[Any]:
     data/sweeps/TABLE.csv, with the published figures, if there are any, next to ours.
     """
     with experiment.claim(ROOT):
-        base, tree = params.render(ROOT)[1], workspace.snapshot(ROOT)
-        rows, stages = dict[str, Row](), dict[str, list[Stage]]()
+        _, base = params.render(ROOT)
+        tree = workspace.snapshot(ROOT)
+        rows: dict[str, Row] = {}  # by name of the experiment
+        stages: dict[str, list[Stage]] = {}  # likewise
         for row in read_table(params.table).list_rows(base.model):
-            changes = row.changes | params.changes() | row.changes  # in this order, as names may be cut
+            changes = add_overrides(row.changes, params.changes())
             name = f"{params.table}-{experiment.experiment_name(changes, tree)}"
             rows[name] = replace(row, changes=changes)
             folder = f"{params.table}-{experiment.experiment_name(changes)}"
@@ -65,6 +68,14 @@ def sweep(params: SweepParams) -> State[Any]:
         records = json.loads(table.to_json(orient="records"))
         create_table_artifact(records, f"sweep-{params.table.lower()}")
         return state
+
+
+def add_overrides(row: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a row, then the overrides of other keys.
+
+    In this order, because the name of an experiment lists them and is cut after a few: rows differ in theirs.
+    """
+    return {**row, **{key: value for key, value in overrides.items() if key not in row}}
 
 
 def results_or_fault(run: StagesRun, row: list[Stage]) -> dict[str, Any]:

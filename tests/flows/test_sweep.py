@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from pipelines.flows.sweep import add_overrides
 from tests.flows import toy
 from tests.flows.server import Server
 
@@ -18,6 +19,12 @@ rows:
   - {row: without, set: {model.source_positions: false}, perplexity: 6.69, bleu: 21.3}
   - {row: broken, set: {model.target_positions: false}, bleu: 21.5}
 """
+
+
+def test_a_row_goes_before_overrides_in_value_and_order() -> None:
+    """Rows that all began with the same override would have the same name once it is cut."""
+    changes = add_overrides({"seeds": [1], "train.dropout": 0.3}, {"tune.alphas": [1.0], "seeds": [1, 2]})
+    assert list(changes.items()) == [("seeds", [1]), ("train.dropout", 0.3), ("tune.alphas", [1.0])]
 
 
 @pytest.mark.flows
