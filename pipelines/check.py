@@ -5,14 +5,13 @@ experiments/base.yaml if it differs, and its meaning.
 """
 
 import argparse
-import functools
 import itertools
 import json
-import operator
 import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from convs2s.config.load import flatten_values, load_params, parse_yaml, read_te
 from convs2s.config.params import Params
 from convs2s.text.languages import find_faults
 from pipelines import shell
+from pipelines.stages._guard import find_value
 from pipelines.stages._models import check_models
 
 BASE = Path(__file__).parents[1] / "experiments" / "base.yaml"
@@ -81,33 +81,50 @@ def check_record(root: Path) -> None:
     recorded = (parse_yaml(lock.read_text(encoding="utf-8"), str(lock)) or {}).get("stages", {})
     params = parse_yaml(read_text(root / PARAMS), str(PARAMS))
     stages = parse_yaml(read_text(root / "dvc.yaml"), "dvc.yaml")["stages"]
-    gained = {}
+    items: list[str] = []
+    keys: set[str] = set()
     for item in list_items(stages, params):
         values = recorded.get(item, {}).get("params", {}).get("params.yaml", {})
-        if keys := list_later(values, params):
-            gained[item] = keys
-    if gained:
-        items, keys = " ".join(gained), sorted({key for names in gained.values() for key in names})
+        if later_keys := list_later(values, params):
+            items.append(item)
+            keys.update(later_keys)
+    if items:
         raise ValueError(
             f"{root / PARAMS} and {lock} differ by keys that came later and have their default, which means "
-            f"as before: {', '.join(keys)}. For these alone, DVC would run stages again.\n"
-            f"To keep their results: dvc commit --force {items}\n"
+            f"as before: {', '.join(sorted(keys))}. For these alone, DVC would run stages again.\n"
+            f"To keep their results: dvc commit --force {' '.join(items)}\n"
             "(This takes code and files as they are, too: dvc status shows if they have changed.)\n"
             "To run them again: dvc repro"
         )
 
 
 def list_items(stages: Mapping[str, Any], params: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the items of the stages of dvc.yaml, such as train@1."""
+    """Yield the items of the stages of dvc.yaml, such as train@1, or the name of a stage without a matrix."""
     for name, stage in stages.items():
-        keys = [
-            functools.reduce(operator.getitem, values.strip("${}").split("."), params)  # such as ${seeds}
-            if isinstance(values, str)
-            else values
-            for values in stage.get("matrix", {}).values()
-        ]
-        for values in itertools.product(*keys):
-            yield f"{name}@{'-'.join(map(str, values))}" if keys else name
+        if "matrix" not in stage:
+            yield name
+            continue
+        axes = [list_axis(values, params) for values in stage["matrix"].values()]
+        for values in itertools.product(*axes):
+            yield f"{name}@{'-'.join(map(str, values))}"
+
+
+def list_axis(values: str | Sequence[Any], params: Mapping[str, Any]) -> Sequence[Any]:
+    """Return the values of an axis of a matrix: a list, or that of params.yaml for a text as ${seeds}."""
+    if not isinstance(values, str):
+        return values
+    axis: Sequence[Any] = find_value(values.removeprefix("${").removesuffix("}"), params)
+    return axis
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A value that dvc.lock has recorded otherwise than params.yaml has it."""
+
+    name: str
+    """Dotted name of the value."""
+    means_the_same: bool
+    """Whether it is of a later key, which one of the two lacks, and which has its default in the other."""
 
 
 def list_later(recorded: Mapping[str, Any], params: Mapping[str, Any]) -> list[str]:
@@ -116,21 +133,26 @@ def list_later(recorded: Mapping[str, Any], params: Mapping[str, Any]) -> list[s
     Args:
         recorded: of sections or keys, by dotted name.
     """
-    differences = [key for name, value in recorded.items() for key in find_differences(name, value, params)]
-    return [] if None in differences else [key for key in differences if key]
+    differences = [
+        difference for name, value in recorded.items() for difference in find_differences(name, value, params)
+    ]
+    if not all(difference.means_the_same for difference in differences):
+        return []
+    return [difference.name for difference in differences]
 
 
-def find_differences(name: str, recorded: Any, params: Mapping[str, Any]) -> Iterator[str | None]:
-    """Yield, as `compare` does, how a recorded value differs from that of params.yaml."""
+def find_differences(name: str, recorded: Any, params: Mapping[str, Any]) -> Iterator[Difference]:
+    """Yield, as `compare` does, how a recorded value differs from that of params.yaml of the same name."""
     annotation: Any = Params
-    value: Any = params
-    for part in name.split("."):
+    current: Any = params
+    for key in name.split("."):
         fields = fields_of(annotation)
-        if part not in fields or part not in value:  # dvc.lock is of another version
-            yield None
+        if key not in fields or key not in current:  # dvc.lock is of another version
+            yield Difference(name, means_the_same=False)
             return
-        annotation, value = fields[part].annotation, value[part]
-    yield from compare(annotation, recorded, value, name)
+        annotation = fields[key].annotation
+        current = current[key]
+    yield from compare(annotation, recorded, current, name)
 
 
 def fields_of(annotation: Any) -> dict[str, FieldInfo]:
@@ -138,25 +160,24 @@ def fields_of(annotation: Any) -> dict[str, FieldInfo]:
     return {key: field for schema in models_in(annotation) for key, field in schema.model_fields.items()}
 
 
-def compare(annotation: Any, before: Any, now: Any, name: str) -> Iterator[str | None]:
-    """Yield the name of each later key that one of two values lacks, and the other has with its default.
-
-    Any other difference is None.
-    """
-    if before == now:
+def compare(annotation: Any, recorded: Any, current: Any, name: str) -> Iterator[Difference]:
+    """Yield the differences of two values of this dotted name; of two sections, those of their keys."""
+    if recorded == current:
         return
-    if not (isinstance(before, dict) and isinstance(now, dict)):
-        yield None
+    if not (isinstance(recorded, dict) and isinstance(current, dict)):
+        yield Difference(name, means_the_same=False)
         return
     fields = fields_of(annotation)
-    for key, value in {**before, **now}.items():
-        if key not in fields:
-            yield None
-        elif key in before and key in now:
-            yield from compare(fields[key].annotation, before[key], value, f"{name}.{key}")
+    for key, value in {**recorded, **current}.items():
+        key_name = f"{name}.{key}"
+        field = fields.get(key)
+        if field is None:
+            yield Difference(key_name, means_the_same=False)
+        elif key in recorded and key in current:
+            yield from compare(field.annotation, recorded[key], current[key], key_name)
         else:
-            is_later = fields[key].json_schema_extra is not None  # from `later`
-            yield f"{name}.{key}" if is_later and value == fields[key].default else None
+            is_later = field.json_schema_extra is not None  # from `later`
+            yield Difference(key_name, means_the_same=is_later and value == field.default)
 
 
 def check_folders(params: Params, path: Path) -> None:
@@ -182,8 +203,10 @@ def list_keys(params: Params, base: Params) -> Iterator[str]:
     defaults = flatten_values(base.model_dump(mode="json"))
     for name, value in flatten_values(params.model_dump(mode="json")).items():
         section, _, key = name.rpartition(".")
-        meaning = type(getattr(params, section) if section else params).model_fields[key].description or ""
-        shown, default = (json.dumps(setting, ensure_ascii=False) for setting in (value, defaults[name]))
+        schema = type(getattr(params, section) if section else params)
+        meaning = schema.model_fields[key].description or ""
+        shown = json.dumps(value, ensure_ascii=False)
+        default = json.dumps(defaults[name], ensure_ascii=False)
         yield f"{name}: {shown}" + (f"  (base.yaml: {default})" if shown != default else "")
         yield f"    {' '.join(meaning.split())}"
 

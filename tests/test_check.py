@@ -12,7 +12,7 @@ from dvc.exceptions import DvcException
 from dvc.repo import Repo
 
 from convs2s.config.load import flatten_values
-from pipelines.check import main
+from pipelines.check import list_items, main
 from pipelines.stages import __main__ as runner
 from tests.flows import toy
 from tests.presets import change_preset, params_of
@@ -67,6 +67,19 @@ def test_every_stage_checks_the_models_that_params_yaml_names(
     write(tmp_path, {"train.start_from": "data/nowhere"})
     with pytest.raises(FileNotFoundError, match=r"^train\.start_from: expected a model folder"):
         runner.start("encode", [])
+
+
+def test_a_matrix_makes_items_of_a_stage() -> None:
+    """Named as DVC does, by the values of all axes; one of params.yaml may have none."""
+    params = {"seeds": [1, 2], "evaluate": {"ensembles": []}}
+    stages = {
+        "filter": {},
+        "train": {"matrix": {"seed": "${seeds}"}},
+        "ensemble": {"matrix": {"member": "${evaluate.ensembles}"}},
+        "try": {"matrix": {"split": ["valid", "test"], "seed": "${seeds}"}},
+    }
+    pairs = ["try@valid-1", "try@valid-2", "try@test-1", "try@test-2"]
+    assert list(list_items(stages, params)) == ["filter", "train@1", "train@2", *pairs]
 
 
 def test_what_reaches_beyond_the_machine_is_shown(

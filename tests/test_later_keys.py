@@ -199,6 +199,23 @@ def test_a_start_from_an_older_model_is_compared_by_its_default(tmp_path: Path) 
 
 
 @pytest.mark.usefixtures("gained")
+def test_results_are_kept_only_if_all_that_differs_is_a_later_key_with_its_default() -> None:
+    """Whichever of dvc.lock and params.yaml has it; with another value, or another change, stages run."""
+    without = {"train": content_of(PRESET)["train"]}
+    with_default, with_other, with_change = (
+        {"train": without["train"] | values}
+        for values in ({KEY: DEFAULT}, {KEY: 0.5}, {KEY: DEFAULT, "dropout": 0.5})
+    )
+    assert check.list_later(without, without) == []
+    assert check.list_later(without, with_default) == [f"train.{KEY}"]
+    assert check.list_later(with_default, without) == [f"train.{KEY}"]
+    assert check.list_later(without, with_other) == []
+    assert check.list_later(with_other, without) == []
+    assert check.list_later(without, with_change) == []
+    assert check.list_later(without | {"gone": 1}, with_default) == []
+
+
+@pytest.mark.usefixtures("gained")
 def test_an_older_params_yaml_shows_and_takes_the_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
