@@ -20,7 +20,7 @@ from convs2s.text.sources import remote
 from pipelines.stages import _lifetime
 from tests.docs import pages
 from tests.docs.commands import check, params
-from tests.docs.names import exists, is_said
+from tests.docs.names import exists, is_ours, is_said
 from tests.docs.pages import ROOT
 from tests.golden import FAIRSEQ_SIZES, PLAIN
 from tests.package.small_package import write_small_package
@@ -30,6 +30,7 @@ GUIDES = sorted(
 )
 PAGES = ["README.md", "SECURITY.md", *GUIDES]
 LINKED = [*PAGES, "docs/results.md", "CHANGELOG.md", "CONTRIBUTING.md"]
+NAMING = [*PAGES, "CONTRIBUTING.md"]
 PROGRAMS = ("make", "python", "convs2s", "dvc")
 PROMISES = [
     "README.md", "SECURITY.md", "docs/change-the-model.md", "docs/reliability.md", "docs/troubleshooting.md",
@@ -93,6 +94,13 @@ def test_every_name_is_that_of_something(page: str) -> None:
     prose = re.sub(r"^#+ .*$", "", text, flags=re.MULTILINE)  # headings quote messages
     names = {name for name in pages.inline_code(prose) if name.split()[0] not in {*PROGRAMS, "python"}}
     names |= {name for name in pages.inline_code(prose) if name.startswith("convs2s.")}
+    assert [name for name in sorted(names) if not exists(name)] == []
+
+
+@pytest.mark.parametrize("page", [page for page in NAMING if page not in PROMISES])
+def test_every_name_of_ours_is_that_of_something(page: str) -> None:
+    """Of pages that also name what other programs have: keys, files, and what `convs2s` has in Python."""
+    names = {name for name in pages.inline_code(pages.read(page)) if is_ours(name)}
     assert [name for name in sorted(names) if not exists(name)] == []
 
 

@@ -4,6 +4,7 @@ tests/test_language_without_spaces.py has the same for SentencePiece.
 """
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from convs2s.config.params import Params
 from pipelines.report.__main__ import write
 from pipelines.report.scores import summarize
 from tests.corpus import NOISE, pairs, with_pairs
+from tests.docs import pages
 from tests.pipeline import run_all
 from tests.report.made import write_lock
 from tests.train.tiny import tiny_params
@@ -65,6 +67,9 @@ def test_raw_text_becomes_scores_and_a_model(tmp_path: Path, kind: str) -> None:
         write_lock(tmp_path, text)
         write([str(tmp_path)], tmp_path, data / "report.html")
         assert f"{metrics['ensemble']['bleu']:.2f}" in (data / "report.html").read_text(encoding="utf-8")
+    if kind == "bpe":  # as in the default preset, which the tutorial runs
+        paths = re.findall(r"^\| `(data/\S+)` \|", pages.read("docs/tutorial.md"), re.MULTILINE)
+        assert [path for path in paths if not (tmp_path / path).exists()] == ["data/report.html"]
     sources = (data / "raw" / "test" / "source.txt").read_text(encoding="utf-8").split("\n")[:-1]
     # The model folders must give users the translations that the stages scored. One call translates them all,
     # because with vocabulary selection a translation depends on its batch.

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from ruamel.yaml import YAML
+
 import convs2s
 from tests.docs.commands import check_param, options, params
 from tests.docs.pages import ROOT
@@ -21,13 +23,19 @@ OF_LIBRARIES = {
 OF_OTHERS = {
     "{", "}", "[1]", "[]", "dmesg", "dvc", "http", "https", ".gz",
     "__pycache__", "~/.cache/numba", ".dvc/config", ".dvc/config.local",
-    "join() argument must be str",
+    "join() argument must be str", "train.tags.*", "train.layer_dropout",
 }  # fmt: skip
-"""Signs, programs, and what Python, numba and DVC have."""
+"""Signs, programs, what Python, numba, DVC and WIT3 have, and the example of a key that came later."""
+FOLDERS = ("convs2s/", "pipelines/", "experiments/", "docs/", "tests/", "benchmarks/", "deploy/", "data/")
+SUFFIXES = (".yaml", ".json", ".lock")
 PLACEHOLDERS = {
     ".NAME.PROCESS.part": ".*.part",
-    "data/trained/SEED": "data/trained",
     "average: N": "average:",
+    "data/checkpoints/SEED/tensorboard/ID": "tensorboard",
+    "data/report-NAME.html": "report...",
+    "data/sweeps": "sweeps",
+    "data/sweeps/TABLE.csv": "sweeps",
+    "data/sweeps/table5.csv": "sweeps",
 }
 """Names with a part that varies, and what the code has of them."""
 
@@ -71,10 +79,39 @@ def is_said(message: str) -> bool:
     return any(map(pattern.search, texts()))
 
 
+@cache
+def outputs() -> list[Path]:
+    """Return the outputs that dvc.yaml declares, with * for a seed or a split."""
+    stages = YAML(typ="safe", pure=True).load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
+    declared = [
+        output if isinstance(output, str) else next(iter(output))  # a plot with its settings
+        for stage in stages.values()
+        for kind in ("outs", "metrics", "plots")
+        for output in stage.get(kind, ())
+    ]
+    return [Path(re.sub(r"\$\{.*?\}", "*", path)) for path in declared]
+
+
+def is_output(name: str) -> bool:
+    """Return whether a path, such as data/trained/1/curves, is an output, or leads to one or into one."""
+    path = Path(name)
+    for output in outputs():
+        depth = min(len(path.parts), len(output.parts))
+        if Path(*path.parts[:depth]).match(str(Path(*output.parts[:depth]))):
+            return True
+    return False
+
+
+def is_ours(name: str) -> bool:
+    """Return whether a name can only be one of this project: of a value or file of it, or of its API."""
+    section, _, key = name.partition(".")
+    return name.startswith(FOLDERS) or section == "convs2s" or (section in params() and key[:1].isalpha())
+
+
 def exists(name: str) -> bool:
     """Return whether there is what a page names in code style; commands are for tests.docs.commands."""
     name = PLACEHOLDERS.get(name, name)
-    if name in OF_OTHERS:
+    if name in OF_OTHERS or is_output(name):
         return True
     if name in OF_LIBRARIES:
         spec = importlib.util.find_spec(OF_LIBRARIES[name])
@@ -82,11 +119,12 @@ def exists(name: str) -> bool:
         return spec is not None and last in Path(str(spec.origin)).read_text(encoding="utf-8")
     if name.startswith("--"):
         return name in options()
-    is_dotted = re.fullmatch(r"[a-z]+\.[a-z_]+", name) and not name.endswith((".yaml", ".json", ".lock"))
-    if is_dotted and name.partition(".")[0] in params():
-        check_param(name)  # raises
+    value = re.split("[:=(]", name)[0]  # of an assignment, or of a call
+    is_dotted = re.fullmatch(r"[a-z]+(\.[a-z_0-9]+)+", value) and not value.endswith(SUFFIXES)
+    if is_dotted and value.partition(".")[0] in params():
+        check_param(value)  # raises
         return True
     if name.startswith("convs2s."):
-        return hasattr(convs2s, name.partition(".")[2])
-    value = name.partition("=")[0]
-    return (ROOT / name).exists() or value in settings() or any(value in text for text in texts())
+        return hasattr(convs2s, value.partition(".")[2])
+    is_file = any(ROOT.glob(name.replace("NAME", "*"))) if "NAME" in name else (ROOT / name).exists()
+    return is_file or value in settings() or any(value in text for text in texts())
