@@ -20,8 +20,11 @@ from convs2s.config.section import Positive, Section
 from convs2s.score.identity import SetIdentity
 
 TABLES = Path(__file__).parents[1] / "experiments" / "tables"
-FIGURES = [f"{name}{of}" for name in ("perplexity", "bleu_tokenized") for of in (", paper", "", ", std")]
-SIGNATURES, TEST_SET = Path("data/evaluation/signatures.json"), Path("data/evaluation/test_set.json")
+FIGURES = [
+    f"{name}{origin}" for name in ("perplexity", "bleu_tokenized") for origin in (", paper", "", ", std")
+]
+SIGNATURES = Path("data/evaluation/signatures.json")
+TEST_SET = Path("data/evaluation/test_set.json")
 
 
 class LayerStack(Section):
@@ -114,12 +117,14 @@ def read_results(root: Path) -> dict[str, Any]:
         (row,) = pd.json_normalize(content["data"]).to_dict("records")
         prefix = "" if folder == "evaluation" else f"{folder}."
         metrics |= {f"{prefix}{name}": value for name, value in row.items()}
-    perplexities = pd.Series([v for k, v in metrics.items() if k.endswith(".validation_perplexity")])
-    kept = "without_replacement." if "without_replacement.mean.bleu_tokenized" in metrics else ""
+    perplexities = pd.Series(
+        [value for name, value in metrics.items() if name.endswith(".validation_perplexity")]
+    )
+    plain = "without_replacement." if "without_replacement.mean.bleu_tokenized" in metrics else ""
     results = {
         "perplexity": perplexities.mean(), "perplexity, std": perplexities.std(),
-        "bleu_tokenized": metrics.get(f"{kept}mean.bleu_tokenized"),
-        "bleu_tokenized, std": metrics.get(f"{kept}std.bleu_tokenized"),
+        "bleu_tokenized": metrics.get(f"{plain}mean.bleu_tokenized"),
+        "bleu_tokenized, std": metrics.get(f"{plain}std.bleu_tokenized"),
     }  # fmt: skip
     if (root / SIGNATURES).is_file():
         results["signature"] = read_json(root / SIGNATURES)["bleu_tokenized"]

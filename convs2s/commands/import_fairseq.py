@@ -30,7 +30,8 @@ def add(commands: Any) -> None:
         "convs2s import-fairseq model.pt --source-dict dict.en.txt --target-dict dict.de.txt "
         "--bpe-codes bpecodes --tokenizer moses --out model",
     )
-    add, pieces = command.add_argument, command.add_mutually_exclusive_group()
+    add = command.add_argument
+    pieces = command.add_mutually_exclusive_group()
     add("checkpoint", type=Path, metavar="CHECKPOINT", help="checkpoint from any version of fairseq")
     add("--source-dict", required=True, type=Path, metavar="FILE", help="fairseq dictionary of the source")
     add("--target-dict", required=True, type=Path, metavar="FILE", help="fairseq dictionary of the target")

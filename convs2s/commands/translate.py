@@ -50,7 +50,8 @@ def add(commands: Any) -> None:
         "convs2s translate --model data/models/1 --input source.txt --score target.txt",
         "convs2s translate --model data/models/1 --sample --top-k 10 --seed 3 < source.txt",
     )
-    add, text = command.add_argument, "model folder, or several as an ensemble"
+    add = command.add_argument
+    text = "model folder, or several as an ensemble"
     add("--model", required=True, action="extend", nargs="+", type=Path, metavar="DIR", help=text)
     add("--input", type=Path, metavar="FILE", help="UTF-8 text (default: standard input)")
     add("--output", type=Path, metavar="FILE", help="file to write (default: standard output)")

@@ -102,14 +102,16 @@ class GuardedRunner:
             start_new_session=True,  # Prefect kills the flow's process group; the guard must survive that
         )
         assert process.stdout is not None
-        printed, due = list[str](), time.monotonic() + SECONDS
+        printed: list[str] = []
+        due = time.monotonic() + SECONDS  # when a progress bar is shown
         # With newline="", lines also end at the carriage returns of progress bars, and keep them.
         try:
             with io.TextIOWrapper(process.stdout, encoding="utf-8", errors="replace", newline="") as lines:
                 for line in filter(str.strip, lines):
                     text = line.rstrip()
                     is_bar = line.endswith("\r") or bool(BAR.search(text))
-                    printed += [] if is_bar else [text]
+                    if not is_bar:
+                        printed.append(text)
                     if not is_bar or time.monotonic() >= due:
                         due = time.monotonic() + SECONDS
                         self.on_line(text)
@@ -117,7 +119,8 @@ class GuardedRunner:
             self.stop.set()
             process.wait()
             raise
-        status, tail = process.wait(), "\n".join(["Its last lines:", *printed[-LAST_LINES:]])
+        status = process.wait()
+        tail = "\n".join(["Its last lines:", *printed[-LAST_LINES:]])
         if status == TIMED_OUT:
             raise StageEnded(f"was ended at its deadline, {self.hours:g} h. {tail}", "TimedOut")
         if status == ENDED_BY_GUARD and self.stop.is_set():

@@ -71,7 +71,8 @@ def stage_name(stage: Any) -> str:
 
 
 def _stage(stage: Any, parents: Sequence[Stage], root: Path, label: str) -> Stage:
-    name, meta = stage_name(stage), stage.meta or {}
+    name = stage_name(stage)
+    meta = stage.meta or {}
     values = {
         key: value
         for dep in stage.deps

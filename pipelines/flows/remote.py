@@ -96,7 +96,8 @@ def run_stage(stage: str, branch: str) -> None:
     """Run one stage in this worker's clone, on the files that the orchestrator has pushed to a branch."""
     with claim(ROOT):
         check_out(ROOT, branch)
-        settings, stop = read_graph(ROOT)[stage], Stop()
+        settings = read_graph(ROOT)[stage]
+        stop = Stop()
         runner = GuardedRunner(ROOT, environment(None), settings.hours, stop, get_run_logger().info)
         try:
             if settings.parents:  # `dvc repro --pull` would keep outputs of an earlier run

@@ -34,7 +34,9 @@ def reproduce(params: RunParams = RunParams()) -> State[Any]:  # noqa: B008
     Cached (restored). With overrides, the results become a DVC experiment (`dvc exp show`).
     """
     with experiment.claim(ROOT):
-        root, name, (text, values) = ROOT, "", params.render(ROOT)  # which checks params.yaml
+        root = ROOT
+        name = ""  # of the experiment, if there are overrides
+        text, values = params.render(ROOT)  # which checks params.yaml
         if changes := params.changes():
             name = experiment.experiment_name(changes, workspace.snapshot(ROOT))
             root = experiment.copy_workspace(ROOT, experiment.experiment_name(changes), text, values)
@@ -53,7 +55,7 @@ def show_report(root: Path, name: str) -> None:
         root: the run's workspace, this clone or a copy of it; the report itself stays in this clone.
         name: the run's experiment; empty for a run in this clone.
     """
-    page = ROOT / "data" / f"report{name and '-' + name}.html"
+    page = ROOT / "data" / (f"report-{name}.html" if name else "report.html")
     command = [sys.executable, "-m", "pipelines.report", "--out", str(page), f"--experiment={name}"]
     get_run_logger().info("\n%s", shell.run(*command, cwd=root))
     with (root / "data" / "evaluation" / "scores.csv").open(encoding="utf-8", newline="") as table:

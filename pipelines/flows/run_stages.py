@@ -28,9 +28,11 @@ class StagesRun:
     """
 
     def __init__(self, params: RunParams, stages: Sequence[Stage]) -> None:
-        self.params, self.stages = params, stages
+        self.params = params
+        self.stages = stages
         self.gpus = visible_gpus()
-        self.leases, self.stop = Leases(self.gpus, params.parallel), Stop()
+        self.leases = Leases(self.gpus, params.parallel)
+        self.stop = Stop()
         self.futures: dict[str, PrefectConcurrentFuture[Any]] = {}  # of tasks, by title
         fresh = {root: up_to_date(root) for root in {stage.root for stage in stages}}
         self.fresh = {stage.title() for stage in stages if stage.name in fresh[stage.root]}  # up to date
@@ -122,8 +124,8 @@ def execute(run: StagesRun, stage: Stage) -> str:
     """Bring one stage up to date once it has its GPUs or CPU slot; return the outcome."""
 
     def runner(gpus: Sequence[int]) -> GuardedRunner:
-        env, show = run.environment(stage, gpus), get_run_logger().info
-        return GuardedRunner(stage.root, env, stage.hours, run.stop, show)
+        env = run.environment(stage, gpus)
+        return GuardedRunner(stage.root, env, stage.hours, run.stop, get_run_logger().info)
 
     if run.is_remote(stage):
         return run_remotely(runner([]), stage)

@@ -45,7 +45,8 @@ class Run:
         """
         stages = parse_yaml(find(self.folder / LOCK).read_text(encoding="utf-8"), LOCK)["stages"]
         recorded = {name: stage.get("params", {}).get("params.yaml", {}) for name, stage in stages.items()}
-        seeds, values = {*map(str, recorded["evaluate"]["seeds"])}, dict[str, Any]()
+        seeds = {str(seed) for seed in recorded["evaluate"]["seeds"]}
+        values: dict[str, Any] = {}
         for name, stage_values in recorded.items():
             item = name.partition("@")[2]
             if not item.isdigit() or item in seeds:  # others are of seeds that are no longer used

@@ -48,12 +48,24 @@ def show_example(runs: Sequence[Run], line: int, scores: Sequence[float]) -> dic
 
 def compare(hypothesis: str, reference: str) -> tuple[Pieces, Pieces]:
     """Return both texts in pieces: words that the other side lacks at this point, and words they share."""
-    texts = [PIECE.findall(text) for text in (hypothesis, reference)]
-    ours, theirs = ([piece.strip() for piece in text] for text in texts)
-    sides: tuple[Pieces, Pieces] = [], []
-    for tag, *spans in SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
-        for side, text, (start, end) in zip(sides, texts, (spans[:2], spans[2:]), strict=True):
-            part, alone = "".join(text[start:end]), tag != "equal"
-            unmarked = part[: len(part) - len(part.lstrip())] if alone else ""  # space before marked words
-            side += [piece for piece in ((unmarked, False), (part[len(unmarked) :], alone)) if piece[0]]
-    return sides
+    ours = PIECE.findall(hypothesis)
+    theirs = PIECE.findall(reference)
+    matcher = SequenceMatcher(
+        None, [piece.strip() for piece in ours], [piece.strip() for piece in theirs], autojunk=False
+    )
+    marked_ours: Pieces = []
+    marked_theirs: Pieces = []
+    for tag, start, end, their_start, their_end in matcher.get_opcodes():
+        is_shared = tag == "equal"
+        marked_ours += mark("".join(ours[start:end]), is_shared)
+        marked_theirs += mark("".join(theirs[their_start:their_end]), is_shared)
+    return marked_ours, marked_theirs
+
+
+def mark(text: str, is_shared: bool) -> Pieces:
+    """Return a text as one that the other side lacks, without the space before it, or as shared."""
+    if is_shared:
+        return [(text, False)]
+    words = text.lstrip()
+    space = text[: len(text) - len(words)]
+    return [(part, lacks) for part, lacks in ((space, False), (words, True)) if part]

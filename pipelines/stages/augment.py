@@ -42,7 +42,7 @@ def run(models: AugmentModels, text: AugmentText, raw: Path, out: Path) -> None:
         raise ValueError(f"{', '.join(map(str, files))}: expected sentences to translate, found none.")
     translator = load(list_models(folder), processes=cores())
     pairs = translate_lines(translator, lines(), total)
-    write_folder(out, ((found, sentence) for sentence, found in pairs) if back else pairs)
+    write_folder(out, ((translation, sentence) for sentence, translation in pairs) if back else pairs)
 
 
 def translate_lines(translator: "Translator", lines: Iterator[str], total: int) -> Iterator[tuple[str, str]]:

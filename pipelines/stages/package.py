@@ -42,16 +42,18 @@ def run(
     trained/SEED/metrics.json, and size and mistakes of the training data from `filtering`, report.json of the
     stage filter. The stage tune has written tuned/SEED/alpha.json.
     """
-    report, kind = read_json(filtering), read_kind(vocabulary / "segmentation.json")
-    model, training = trained / str(seed) / "model", read_json(trained / str(seed) / "metrics.json")
-    kept, alpha = report["train"], read_alpha(tuned / str(seed) / "alpha.json")
+    model = trained / str(seed) / "model"
+    training = read_json(trained / str(seed) / "metrics.json")
+    report = read_json(filtering)
+    kind = read_kind(vocabulary / "segmentation.json")
+    alpha = read_alpha(tuned / str(seed) / "alpha.json")
     facts = Facts(
         name=params.name,
         languages=languages,
         data_license=params.data_license,
         domain=params.domain,
-        pairs=kept["pairs"],
-        words=(kept["source_words"], kept["target_words"]),
+        pairs=report["train"]["pairs"],
+        words=(report["train"]["source_words"], report["train"]["target_words"]),
         mistakes=describe_mistakes(report),
         model=describe_model(model, kind) | {"products in training": training["precision"]},
         seed=seed,

@@ -36,9 +36,9 @@ def run(
     stderr.
     """
     tokenizer = load_tokenizer(languages[0], tokenize, truecasers / "source.tsv")
-    models, table = models_of(member, seeds, trained), candidates / "candidates.npz"
-    alpha = read_alpha(tuned / member / "alpha.json")
-    translator = load_word_translator(models, vocabulary, table, with_alpha(params, alpha))
+    models = models_of(member, seeds, trained)
+    search = with_alpha(params, read_alpha(tuned / member / "alpha.json"))
+    translator = load_word_translator(models, vocabulary, candidates / "candidates.npz", search)
     print(translator.precision, file=sys.stderr)
     lines = read_lines(test / "source.txt")
     sources = [read_source(line, tokenizer.words, translator.source) for line in lines]

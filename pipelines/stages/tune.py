@@ -32,7 +32,8 @@ def run(
     trained/SEED/model of all seeds together. Scores are BLEU of tokenized text, without unknown-word
     replacement. If translate.alpha is a number, nothing is searched, and alphas.csv has no rows.
     """
-    rows, chosen = list[tuple[float, float, float]](), {"alpha": translate.alpha}
+    rows: list[tuple[float, float, float]] = []  # alpha, BLEU, length ratio
+    chosen = {"alpha": translate.alpha}
     if translate.alpha == "tuned":
         # These import PyTorch, which takes seconds.
         from convs2s.decode.load import load_word_translator, models_of, translate_corpus  # noqa: PLC0415

@@ -32,7 +32,7 @@ PLACEHOLDERS = {
     ".NAME.PROCESS.part": ".*.part",
     "average: N": "average:",
     "data/checkpoints/SEED/tensorboard/ID": "tensorboard",
-    "data/report-NAME.html": "report...",
+    "data/report-NAME.html": "report-....html",
     "data/sweeps": "sweeps",
     "data/sweeps/TABLE.csv": "sweeps",
     "data/sweeps/table5.csv": "sweeps",
