@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from convs2s.commands.shared import add_command
+from convs2s.commands.shared import add_command, require_packages
 
 # Slow imports are within the functions that run: --help must not take seconds.
 
@@ -17,7 +17,8 @@ def add_attention(commands: Any) -> None:
         "attention",
         run_attention,
         "show what each decoder layer attends to",
-        "Translate a text and draw a heat map of what each decoder layer attended to, and of the average.",
+        "Translate a text and draw a heat map of what each decoder layer attended to, and of the average. "
+        "Needs: pip install 'convs2s[attention]'.",
         'convs2s attention "My dog is sleeping." --model data/models/1 --out dog.png',
     )
     add = command.add_argument
@@ -28,6 +29,7 @@ def add_attention(commands: Any) -> None:
 
 def run_attention(options: argparse.Namespace) -> None:
     """Translate the text; draw its attention. Errors are those of `read_attention_of`."""
+    require_packages("attention", "attention", "matplotlib")
     from convs2s.package.layer_attention import read_attention_of  # noqa: PLC0415
     from convs2s.score.pictures import draw_layers  # noqa: PLC0415
 

@@ -4,7 +4,6 @@ import argparse
 import contextlib
 import os
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from convs2s.commands.shared import (
     add_processor,
     check_range,
     pause_garbage_collection,
+    require_packages,
 )
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -50,9 +50,7 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Load the models and serve them until interrupted; warn if anyone can use the server."""
-    missing = [name for name in ("fastapi", "uvicorn") if find_spec(name) is None]
-    if missing:
-        raise ValueError(f"serve needs {', '.join(missing)}. Install it: pip install 'convs2s[serve]'.")
+    require_packages("serve", "serve", "fastapi", "uvicorn")
     check_range(options, 0, 2**16 - 1, "port")
     check_range(options, 1, MOST_CHARACTERS, "max_characters")
     check_range(options, 1, MOST_LINES, "max_lines", "batch_lines")

@@ -4,6 +4,7 @@ import argparse
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 MOST_PROCESSES = 2**12
@@ -63,6 +64,13 @@ def check_range(options: argparse.Namespace, least: int, most: int, *names: str)
             raise ValueError(
                 f"--{name.replace('_', '-')}: expected a number from {least:,} to {most:,}, found {value}."
             )
+
+
+def require_packages(command: str, extra: str, *names: str) -> None:
+    """Raise ValueError if a command's packages are not installed; `extra` is the extra that has them."""
+    missing = [name for name in names if find_spec(name) is None]
+    if missing:
+        raise ValueError(f"{command} needs {', '.join(missing)}. Install it: pip install 'convs2s[{extra}]'.")
 
 
 @contextmanager

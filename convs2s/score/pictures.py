@@ -8,7 +8,6 @@ from typing import Any
 import matplotlib
 import matplotlib.style
 import numpy as np
-import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
 from matplotlib.lines import Line2D
@@ -94,6 +93,8 @@ def plot_curves(trainings: Mapping[str, Path]) -> Figure:
         trainings: by name, folders whose train/ and valid/ hold tab-separated tables of step and value. A
             curve without points, from a training that has just started, stays empty.
     """
+    import pandas as pd  # noqa: PLC0415  # not needed to draw attention
+
     figure = Figure(figsize=(9, 6), layout="constrained")
     lines = dict[str, Line2D]()
     for axes, (name, (title, scale)) in zip(figure.subplots(2, 2).flat, PANELS.items(), strict=True):

@@ -20,3 +20,13 @@ def test_a_sentence_gives_a_picture(
     assert main(["attention", "Das 日本 مرحبا.", *options]) == 0
     with Image.open(picture) as image:
         assert image.format == "PNG"
+
+
+def test_the_package_that_draws_is_named_where_it_is_missing(
+    package: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever installed the library alone learns what else to install."""
+    monkeypatch.setattr("convs2s.commands.shared.find_spec", lambda _: None)
+    assert main(["attention", "Das", "--model", str(package), "--out", "plot.png"]) == 2
+    expected = "attention needs matplotlib. Install it: pip install 'convs2s[attention]'."
+    assert expected in capsys.readouterr().err

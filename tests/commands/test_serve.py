@@ -69,6 +69,6 @@ def test_wrong_options_are_named(
     """There is no traceback; a server that is open to other machines without a key warns first."""
     assert main(["serve", "--model", "nowhere", *options]) == 2
     assert f"convs2s: {message}" in capsys.readouterr().err
-    monkeypatch.setattr("convs2s.commands.serve.find_spec", lambda name: None if name == "uvicorn" else name)
+    monkeypatch.setattr("convs2s.commands.shared.find_spec", lambda name: None if name == "uvicorn" else name)
     assert main(["serve", "--model", "nowhere", *options]) == 2
     assert "serve needs uvicorn. Install it: pip install 'convs2s[serve]'" in capsys.readouterr().err

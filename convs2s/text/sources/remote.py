@@ -5,7 +5,6 @@ Messages show URLs without queries, which may contain tokens, and without passwo
 
 import difflib
 import errno
-import fcntl
 import hashlib
 import logging
 import re
@@ -19,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 import pooch
 import requests
+from filelock import FileLock
 
 from convs2s.base.files import atomic_path
 from convs2s.base.messages import visible
@@ -61,8 +61,7 @@ def provide(file: RemoteFile, local: Path, downloads: Path) -> dict[str, Path]:
     # Files from different places may have the same name.
     fetched = downloads / f"{hashlib.sha256(file.urls[0].encode()).hexdigest()[:16]}.{name}"
     downloads.mkdir(parents=True, exist_ok=True)
-    with (downloads / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # the stages of several splits may need the same file
+    with FileLock(downloads / "lock"):  # the stages of several splits may need the same file
         path = find_or_fetch(file, local / name, fetched)
         digest = pooch.file_hash(path)
         unpacked = downloads / digest

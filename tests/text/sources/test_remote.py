@@ -1,7 +1,6 @@
 """Files and archives from the network: mirrors, verification, unpacking, and what is kept between runs."""
 
 import errno
-import fcntl
 import gzip
 import hashlib
 import io
@@ -16,6 +15,7 @@ from typing import Any
 
 import pooch
 import pytest
+from filelock import FileLock
 
 from convs2s.config.download import RemoteFile, UrlSource
 from convs2s.text.sources.pair_files import Part
@@ -122,8 +122,7 @@ def test_two_stages_fetch_a_file_once(site: Site, tmp_path: Path) -> None:
     site.files["a.txt"] = CONTENT
     (tmp_path / "downloads").mkdir()
     with ThreadPoolExecutor(2) as pool:
-        with (tmp_path / "downloads" / "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # both find it held
+        with FileLock(tmp_path / "downloads" / "lock"):  # both find it held
             both = [pool.submit(get, site, tmp_path, "a.txt") for _ in range(2)]
             wait(both, timeout=0.2)
             assert not site.asked

@@ -1,0 +1,105 @@
+"""What code imports is declared in pyproject.toml, and whoever only uses models needs no extra."""
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+DISTRIBUTIONS = packages_distributions()
+"""The names under which indexes have the installed packages, by the name that is imported."""
+EXTRAS = {
+    "convs2s": ["pipeline", "serve", "subword-nmt"],
+    "pipelines": ["pipeline"],
+    "tests": ["pipeline", "serve", "dev"],
+    "benchmarks": ["pipeline", "serve", "dev"],
+}
+"""Folders of code, and the extras whose packages they may import."""
+ALONE = [
+    "convs2s.cli", "convs2s.package.translator", "convs2s.package.text_candidates",
+    "convs2s.package.layer_attention", "convs2s.engine.decode.model", "convs2s.fairseq.importer",
+]  # fmt: skip
+"""What works without an extra. A module may still import a package of one within a function."""
+
+
+def normalize(distribution: str) -> str:
+    """Return a name as indexes compare it."""
+    return re.sub(r"[-_.]+", "-", distribution).lower()
+
+
+def declared(*extras: str) -> set[str]:
+    """Return the distributions that the library needs, and some extras."""
+    optional = PROJECT["optional-dependencies"]
+    names = set[str]()
+    for requirement in [*PROJECT["dependencies"], *(line for extra in extras for line in optional[extra])]:
+        name, inner = re.findall(r"^([\w.-]+)(?:\[(.*?)\])?", requirement)[0]
+        names |= declared(*inner.split(",")) if name == PROJECT["name"] else {normalize(name)}
+    return names
+
+
+def imports(path: Path, *, at_once: bool = False) -> Iterator[str]:
+    """Yield the modules that a file imports; `at_once`: only those imported when it is."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in tree.body if at_once else ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)  # which may be modules
+
+
+def is_declared(module: str, distributions: set[str]) -> bool:
+    """Return whether a module is Python's, ours, or of one of these distributions."""
+    top = module.partition(".")[0]
+    names = {normalize(name) for name in DISTRIBUTIONS.get(top, [top])}
+    return top in sys.stdlib_module_names or top in EXTRAS or bool(names & distributions)
+
+
+@pytest.mark.parametrize("folder", EXTRAS)
+def test_what_is_imported_is_declared(folder: str) -> None:
+    """What another package happens to bring may be gone with its next version."""
+    distributions = declared(*EXTRAS[folder])
+    undeclared = {
+        (path.relative_to(ROOT).as_posix(), module)
+        for path in (ROOT / folder).rglob("*.py")
+        for module in imports(path)
+        if not is_declared(module, distributions)
+    }
+    assert undeclared == set()
+
+
+def source(module: str) -> Path | None:
+    """Return the file of a module of the library; None if there is none."""
+    path = ROOT / module.replace(".", "/")
+    files = [file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()]
+    return files[0] if files else None
+
+
+def test_models_are_used_without_an_extra() -> None:
+    """None of the modules that this imports, at any distance, imports more than the library alone needs."""
+    waiting, seen, wrong = list(ALONE), set[str](), set[tuple[str, str]]()
+    while waiting:
+        importer = waiting.pop()
+        file = source(importer)
+        if importer in seen or file is None:
+            continue
+        seen.add(importer)
+        modules = list(imports(file, at_once=True))
+        waiting += modules
+        wrong |= {(importer, module) for module in modules if not is_declared(module, declared())}
+    assert {"convs2s.base.files", "convs2s.engine.loops", "convs2s.text.words.tokenization"} <= seen
+    assert wrong == set()
+
+
+def test_versions_are_pinned_for_whatever_is_declared() -> None:
+    """`make install` installs those of constraints.txt, with which the README's results were made."""
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pinned = {normalize(line.partition("==")[0]) for line in lines if "==" in line}
+    extras = PROJECT["optional-dependencies"].keys()
+    assert declared(*extras) <= pinned
