@@ -10,7 +10,7 @@ export SHELL := /bin/sh
 # Set while git runs a hook; git would then work on the repository that they name, also in copies of this one.
 unexport GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_COMMON_DIR GIT_PREFIX
 
-.PHONY: help install preset repro report runs flow sweep flow-stop docs test test-flows test-faults test-properties test-slow gpu-report check
+.PHONY: help install preset repro report runs flow sweep flow-stop docs test test-flows test-faults test-properties test-slow gpu-report lint check
 
 # List the targets, each with the first sentence of its comment
 help:
@@ -103,7 +103,7 @@ test-flows: install
 
 # Kill and disturb runs of the DAG; the next command must give the results of an undisturbed run
 test-faults: install
-	python -m pytest -m faults tests/faults
+	python -m pytest -n 2 --dist worksteal -m faults tests/faults
 
 # Properties on 100,000 inputs each; the default suite tries 30
 test-properties: install
@@ -117,8 +117,11 @@ gpu-report:
 test-slow: install
 	python -m pytest -n auto --dist worksteal -m "slow and not flows"
 
-# What to run before a commit
-check: install
+# Check style and types: ruff and mypy
+lint: install
 	ruff check .
+	ruff format --check .
 	mypy
-	python -m pytest -n auto --dist worksteal
+
+# What to run before a commit
+check: lint test
