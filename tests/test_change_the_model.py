@@ -43,7 +43,7 @@ class Edit:
 EDITS = [
     Edit((SCALE,), "scale", {"decoder"}),
     Edit((SCALE, "Bring the engine along"), "", set(), is_slow=True),
-    Edit(("An activation",), "activation", {"decoder", "convolution"}),
+    Edit(("An activation",), "activation", {"decoder", "convolution"}, is_slow=True),
     Edit(("A norm in the block",), "norm", {"decoder"}, is_slow=True),
     Edit(("Sinusoidal positions",), "positions", set(), is_slow=True),
     Edit(("A value of its own: layer dropout",), "layer dropout", set(), ("layer_dropout=0.5",)),

@@ -9,12 +9,10 @@ from tests.edits.routes import ENGINES
 from tests.edits.table import DECODING, EDITS, TRAINING, Edit
 
 FIRST = {
-    "attention is scaled by m, not sqrt(m)",
-    "gate is tanh",
     "learned gain in the encoder's blocks, 1 at first",
     "gated linear unit is written out (the same)",
 }
-"""The edits that the default suite tries."""
+"""The edits that the default suite tries, besides those of tests/test_change_the_model.py."""
 
 
 @pytest.fixture(scope="module")

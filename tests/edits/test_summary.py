@@ -15,11 +15,12 @@ from tests.train.tiny import ROOT
 SCALE = EDITS[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("test", "is_of_engine"),
     [
         ("tests/engine/test_model.py::test_weights_that_cannot_be_packed_give_the_same", True),
-        pytest.param("tests/model/test_multistep_attention.py", False, marks=pytest.mark.slow),
+        ("tests/model/test_multistep_attention.py", False),
     ],
 )
 def test_a_failure_of_the_engine_s_tests_says_what_it_means(
