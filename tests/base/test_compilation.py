@@ -108,9 +108,12 @@ def test_an_edit_of_an_inlined_file_is_noticed(source: Path) -> None:
         assert done.stdout == f"{number}\n"
 
 
-def test_a_signal_waits_for_the_end_of_a_compilation(source: Path) -> None:
+def test_a_signal_waits_for_the_end_of_a_compilation(source: Path, request: pytest.FixtureRequest) -> None:
     """In a callback of LLVM its exception would be lost: SIGTERM without effect, then a RuntimeError."""
-    module, before = load(source), signal.getsignal(signal.SIGINT)
+    module = load(source)
+    before = signal.default_int_handler
+    inherited = signal.signal(signal.SIGINT, before)  # a background job of a shell ignores it
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, inherited))
     with pytest.raises(KeyboardInterrupt):
         module.interrupted(1)
     assert module.generated  # the signal came before that
