@@ -23,7 +23,7 @@ from convs2s.config.load import flatten_values, load_params, parse_yaml, read_te
 from convs2s.config.params import Params
 from convs2s.text.languages import find_faults
 from pipelines import shell
-from pipelines.stages._guard import find_value
+from pipelines.stages._declared import find_value
 from pipelines.stages._models import check_models
 
 BASE = Path(__file__).parents[1] / "experiments" / "base.yaml"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from convs2s.base.parallel import cores
-from pipelines.flows.guard import ENDED_BY_GUARD, TIMED_OUT
+from pipelines.flows.process_guard import ENDED_BY_GUARD, TIMED_OUT
 
 DVC = (sys.executable, "-m", "dvc")
 SECONDS = 60.0  # without a line of output, after which a progress bar is one
@@ -93,7 +93,7 @@ class GuardedRunner:
         """Run a command, leave none of its processes behind, and return its lines of output."""
         python_path = os.pathsep.join(filter(None, [str(self.root), self.env.get("PYTHONPATH")]))
         process = subprocess.Popen(
-            [sys.executable, "-m", "pipelines.flows.guard", str(3600 * self.hours), *command],
+            [sys.executable, "-m", "pipelines.flows.process_guard", str(3600 * self.hours), *command],
             cwd=self.root,
             env={**self.env, "PYTHONPATH": python_path},
             stdin=self.stop.pipe,

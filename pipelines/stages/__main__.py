@@ -21,7 +21,7 @@ from convs2s.config.params import Params
 from convs2s.config.section import Languages, Seeds, path_or_none
 from convs2s.config.text import AugmentModels, AugmentText
 from convs2s.config.train import StartFrom
-from pipelines.stages._guard import unchanged
+from pipelines.stages._declared import unchanged
 from pipelines.stages._lifetime import DVC_STAGE, live_with_dvc
 
 SECTIONS: dict[Any, str] = {Params.model_fields[name].annotation: name for name in Params.model_fields}

@@ -8,7 +8,7 @@ from convs2s.config.train import RunSection, TrainParams
 from convs2s.model.description import digest_of_file
 from convs2s.train.running.run import train_model
 from convs2s.train.running.work_folder import remove_ended
-from pipelines.stages._guard import declared
+from pipelines.stages._declared import declared
 
 
 def run(

@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 from convs2s.config.load import load_params
 from pipelines.stages import __main__ as runner
 from pipelines.stages import filter as filter_stage
-from pipelines.stages._guard import (
+from pipelines.stages._declared import (
     declared,
     fill_templates,
     find_value,

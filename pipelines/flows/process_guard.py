@@ -1,6 +1,6 @@
 """Process guard: stops a command and all its descendants once the process that started the guard is gone.
 
-    python -m pipelines.flows.guard SECONDS COMMAND ARGUMENT...
+    python -m pipelines.flows.process_guard SECONDS COMMAND ARGUMENT...
 
 Standard input is a pipe whose other end only the flow holds. It closes when the flow is cancelled or dies,
 even by kill -9. Then, or when SECONDS have passed, every descendant of the guard gets SIGTERM, and SIGKILL

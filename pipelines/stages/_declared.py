@@ -1,4 +1,7 @@
-"""What dvc.yaml declares for a stage must stay as it is: DVC records what it finds at the stage's end."""
+"""What dvc.yaml declares for a stage: its values and files, which must not change while the stage runs.
+
+DVC records them with the result as it finds them at the stage's end, not as the stage has read them.
+"""
 
 import contextlib
 import json
@@ -17,7 +20,7 @@ PARAMS = Path("params.yaml")
 
 @contextlib.contextmanager
 def unchanged(item: str) -> Iterator[Params]:
-    """Yield params.yaml, read once; at the end, raise a ValueError if what a stage item declares is other."""
+    """Yield params.yaml, read once; at the end, raise a ValueError if what the item declares has changed."""
     text = read_text(PARAMS)
     before = take_state(item, text)
     yield parse_params(text, str(PARAMS))
@@ -32,7 +35,10 @@ def unchanged(item: str) -> Iterator[Params]:
 
 
 def take_state(item: str, text: str) -> dict[str, str]:
-    """Return the values and files that a stage item declares, by name, as DVC tells whether they changed."""
+    """Return a text for each value and file that a stage item declares, which differs once that has changed.
+
+    Of a file, this is its size, time and inode, by which DVC notices a change, too.
+    """
     values, files = declared(item, parse_yaml(text, str(PARAMS)))
     state = {name: json.dumps(value, default=str) for name, value in flatten_values(values).items()}
     for path in files:

@@ -27,7 +27,8 @@ time.sleep(60)
 """
 # It waits 0.2 s between SIGTERM and SIGKILL.
 HASTY = (
-    "import sys; from pipelines.flows import guard as g; g.GRACE = 0.2; sys.exit(g.guard(60, sys.argv[1:]))"
+    "import sys; from pipelines.flows import process_guard; process_guard.GRACE = 0.2; "
+    "sys.exit(process_guard.guard(60, sys.argv[1:]))"
 )
 
 
