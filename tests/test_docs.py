@@ -30,6 +30,7 @@ GUIDES = sorted(
 )
 PAGES = ["README.md", "SECURITY.md", "CONTRIBUTING.md", *GUIDES]
 LINKED = [*PAGES, "docs/results.md", "CHANGELOG.md"]
+SITE = [page for page in LINKED if page != "README.md"]
 PROGRAMS = ("make", "python", "convs2s", "dvc")
 PROMISES = [
     "README.md", "SECURITY.md", "docs/change-the-model.md", "docs/reliability.md", "docs/troubleshooting.md",
@@ -55,6 +56,14 @@ def test_every_link_has_a_target(page: str) -> None:
         path = (ROOT / page).parent / name if name else ROOT / page
         assert path.exists(), target
         assert not anchor or anchor in pages.anchors(path.read_text(encoding="utf-8")), target
+
+
+@pytest.mark.parametrize("page", SITE)
+def test_the_site_links_only_to_its_own_pages(page: str) -> None:
+    """A link to another page, such as README.md, is an error of `make docs`."""
+    names = {target.partition("#")[0] for target in pages.links(pages.read(page))}
+    linked = {(ROOT / page).parent / name for name in names if name.endswith(".md")}
+    assert {path.resolve() for path in linked} <= {ROOT / name for name in SITE}
 
 
 @pytest.fixture(scope="module")
