@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 from dvc.api import DVCFileSystem
@@ -31,6 +31,16 @@ FILES = (
 OF_SEED = "trained/{}/metrics.json", "trained/{}/curves"
 
 
+class ScoredSentence(NamedTuple):
+    """A sentence of the test set."""
+
+    source: str
+    reference: str
+    """As it is scored."""
+    translation: str
+    """The final one, of the ensemble or else of the first seed."""
+
+
 @dataclass(frozen=True)
 class Run:
     """A finished run, whose files are read when they are needed; missing ones raise FileNotFoundError."""
@@ -40,8 +50,9 @@ class Run:
 
     @cached_property
     def sections(self) -> dict[str, Any]:
-        """The values of params.yaml that the run has used, as DVC has recorded them in dvc.lock: by section,
-        but those of download by split.
+        """The values of params.yaml with which the run was made, by section, as dvc.lock has them.
+
+        Of the section download it has one part for each split, such as `download.train`.
         """
         stages = parse_yaml(find(self.folder / LOCK).read_text(encoding="utf-8"), LOCK)["stages"]
         recorded = {name: stage.get("params", {}).get("params.yaml", {}) for name, stage in stages.items()}
@@ -52,11 +63,12 @@ class Run:
             if not item.isdigit() or item in seeds:  # others are of seeds that are no longer used
                 values |= stage_values
         order = list(Params.model_fields)
-        return dict(sorted(values.items(), key=lambda entry: order.index(entry[0].partition(".")[0])))
+        names = sorted(values, key=lambda name: order.index(name.partition(".")[0]))
+        return {name: values[name] for name in names}
 
     @property
     def params(self) -> dict[str, Any]:
-        """The same by dotted name."""
+        """Each of these values by its dotted name."""
         return flatten_values(self.sections)
 
     @property
@@ -76,20 +88,27 @@ class Run:
         """Return the content of a JSON file of data/."""
         return read_result(self.folder / "data" / path)
 
+    def lines(self, path: str) -> list[str]:
+        """Return the lines of a text file of data/."""
+        return list(read_lines(find(self.folder / "data" / path)))
+
     def table(self, path: str) -> pd.DataFrame:
         """Return the content of a CSV file of data/."""
         return pd.read_csv(find(self.folder / "data" / path), dtype={"member": str})
 
     @cached_property
-    def translations(self) -> list[tuple[str, str, str]]:
-        """Source, reference as scored, and final translation, of the ensemble or else of the first seed."""
-        data = self.folder / "data"
+    def sentences(self) -> list[ScoredSentence]:
+        """The test set with its translations."""
         text = "replaced" if self.sections["replace"]["enabled"] else "plain"
-        names = ("raw/test/source", "raw/test/target", f"replaced/{self.member}/{text}")
-        sources, references, hypotheses = (list(read_lines(find(data / f"{name}.txt"))) for name in names)
+        sources = self.lines("raw/test/source.txt")
+        references = self.lines("raw/test/target.txt")
+        translations = self.lines(f"replaced/{self.member}/{text}.txt")
         params = TypeAdapter(TokenizeParams).validate_python(self.sections["tokenize"])
         tokenizer = Tokenizer(self.sections["languages"][1], params)
-        return list(zip(sources, map(tokenizer.reference, references), hypotheses, strict=True))
+        return [
+            ScoredSentence(source, tokenizer.reference(reference), translation)
+            for source, reference, translation in zip(sources, references, translations, strict=True)
+        ]
 
 
 def open_run(name: str, root: Path, temporary: Path) -> Run:

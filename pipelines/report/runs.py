@@ -28,9 +28,14 @@ def read_table(root: Path, commits: str) -> str:
 def show(table: str) -> str:
     """Return the table for people: a run is a row or, where more parameters than runs differ, a column."""
     runs = pd.read_csv(io.StringIO(table), dtype=str).fillna("-")
-    names = runs.pop("Experiment") if "Experiment" in runs else runs["rev"]
-    runs.index = pd.Index(names.where(names != "-", runs.pop("rev")), name="run")
-    return (runs if len(runs) >= len(runs.columns) else runs.T).to_string()
+    names = runs.pop("rev")
+    if "Experiment" in runs:
+        experiments = runs.pop("Experiment")
+        names = experiments.where(experiments != "-", names)
+    runs.index = pd.Index(names, name="run")
+    if len(runs) < len(runs.columns):
+        runs = runs.T
+    return runs.to_string()
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -68,7 +68,8 @@ def score_table(scores: pd.DataFrame) -> pd.DataFrame:
     models = scores["member"].replace({"std": "standard deviation", r"^(\d+)$": r"seed \1"}, regex=True)
     table = scores[[name for name in TITLES if name in scores]].replace({"text": {"plain": "kept"}})
     for name in DIGITS.keys() & table.keys():
-        table[name] = table[name].map(f"{{:,.{DIGITS[name]}f}}".format)
+        digits = DIGITS[name]
+        table[name] = [f"{score:,.{digits}f}" for score in table[name]]
     return table.set_axis(models.rename(None)).rename_axis(columns="model").rename(columns=TITLES)
 
 
@@ -95,7 +96,9 @@ def show_examples(path: Path) -> list[str]:
 def list_mistakes(path: Path) -> list[str]:
     """Return a line for each warning on the corpus, and on the pairs that are also in training."""
     counts = read_result(path) if path.exists() else {}
-    return [f"Warning: {warning}" for warning in counts.get("warnings", [])] + [
+    warnings = [f"Warning: {warning}" for warning in counts.get("warnings", [])]
+    overlaps = [
         f"{split} pairs also in training: {overlap['pairs']:,} of {overlap['of']:,}"
         for split, overlap in counts.get("overlap", {}).items()
     ]
+    return warnings + overlaps

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 from convs2s.score.corpus_scores import sentence_chrf
 from convs2s.score.tables import spread
@@ -17,12 +17,19 @@ Pieces = list[tuple[str, bool]]
 """Texts, and whether the other side lacks them."""
 
 
+class Comparison(NamedTuple):
+    """A translation and its reference, in pieces."""
+
+    translation: Pieces
+    reference: Pieces
+
+
 def choose_examples(runs: Sequence[Run]) -> dict[str, list[dict[str, Any]]]:
     """Return examples by the reason they were chosen; all runs have the same test set."""
     scores = {
-        line: [sentence_chrf(run.translations[line][2], reference) for run in runs]
-        for line, (source, reference, _) in enumerate(runs[0].translations)
-        if source.strip()
+        line: [sentence_chrf(run.sentences[line].translation, sentence.reference) for run in runs]
+        for line, sentence in enumerate(runs[0].sentences)
+        if sentence.source.strip()
     }
     chosen = {"From all over the test set": spread(list(scores), EXAMPLES)}
     if len(runs) > 1:
@@ -33,22 +40,26 @@ def choose_examples(runs: Sequence[Run]) -> dict[str, list[dict[str, Any]]]:
 
 
 def show_example(runs: Sequence[Run], line: int, scores: Sequence[float]) -> dict[str, Any]:
-    """Return a sentence with the translation of each run, compared with its reference."""
-    source, reference, _ = runs[0].translations[line]
-    pairs = [compare(run.translations[line][2], reference) for run in runs]
+    """Return a sentence with the translation of each run, compared with its reference.
+
+    In the reference, what a translation lacks is marked if there is only one translation.
+    """
+    source, reference, _ = runs[0].sentences[line]
+    comparisons = [compare(run.sentences[line].translation, reference) for run in runs]
     return {
         "line": line + 1,
         "source": source,
         "translations": [
-            (run.name, score, pair[0]) for run, score, pair in zip(runs, scores, pairs, strict=True)
+            (run.name, score, comparison.translation)
+            for run, score, comparison in zip(runs, scores, comparisons, strict=True)
         ],
-        "reference": pairs[0][1] if len(runs) == 1 else [(reference, False)],
+        "reference": comparisons[0].reference if len(runs) == 1 else [(reference, False)],
     }
 
 
-def compare(hypothesis: str, reference: str) -> tuple[Pieces, Pieces]:
+def compare(translation: str, reference: str) -> Comparison:
     """Return both texts in pieces: words that the other side lacks at this point, and words they share."""
-    ours = PIECE.findall(hypothesis)
+    ours = PIECE.findall(translation)
     theirs = PIECE.findall(reference)
     matcher = SequenceMatcher(
         None, [piece.strip() for piece in ours], [piece.strip() for piece in theirs], autojunk=False
@@ -59,7 +70,7 @@ def compare(hypothesis: str, reference: str) -> tuple[Pieces, Pieces]:
         is_shared = tag == "equal"
         marked_ours += mark("".join(ours[start:end]), is_shared)
         marked_theirs += mark("".join(theirs[their_start:their_end]), is_shared)
-    return marked_ours, marked_theirs
+    return Comparison(marked_ours, marked_theirs)
 
 
 def mark(text: str, is_shared: bool) -> Pieces:

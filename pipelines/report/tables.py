@@ -15,10 +15,7 @@ from pipelines.report.scores import TITLES
 def to_html(rows: pd.DataFrame | Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> Markup:
     """Return a table with titles in words and formatted numbers; a mapping has a row for each key."""
     if isinstance(rows, Mapping):
-        rows = [
-            {"": key, **(value if isinstance(value, dict) else {"value": value})}
-            for key, value in rows.items()
-        ]
+        rows = [make_row(key, value) for key, value in rows.items()]
     frame = pd.DataFrame(rows, dtype=object).fillna("").map(format_number).rename(columns=TITLES)
     frame.columns = [str(title).replace("_", " ") for title in frame.columns]
     with pd.option_context("display.max_colwidth", None):
@@ -26,11 +23,20 @@ def to_html(rows: pd.DataFrame | Sequence[Mapping[str, Any]] | Mapping[str, Any]
     return Markup('<div class="scroll">{}</div>').format(Markup(table))
 
 
+def make_row(key: str, value: Any) -> dict[str, Any]:
+    """Return a row of a table whose first column, without a title, has the key."""
+    columns = value if isinstance(value, dict) else {"value": value}
+    return {"": key, **columns}
+
+
 def format_number(cell: Any) -> str:
     """Return a number, formatted: 30,000, 12.35 or 0.04321; a text as it is."""
     if isinstance(cell, str | bool):
         return str(cell)
-    return f"{cell:,.4g}" if 0 < abs(cell) < 1 else f"{cell:,.{2 if cell % 1 else 0}f}"
+    if 0 < abs(cell) < 1:
+        return f"{cell:,.4g}"
+    is_whole = cell % 1 == 0
+    return f"{cell:,.0f}" if is_whole else f"{cell:,.2f}"
 
 
 def list_parameters(run: Run) -> dict[str, str]:

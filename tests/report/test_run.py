@@ -56,7 +56,7 @@ def test_a_revision_and_an_experiment_are_read_from_the_cache(
     """Parameters, translations and costs are those of the run, not of the edited workspace."""
     run = open_run(name, finished, tmp_path)
     assert (run.name, run.params["train.dropout"]) == (name, dropout)
-    assert [hypothesis for *_, hypothesis in run.translations] == GOOD
+    assert [sentence.translation for sentence in run.sentences] == GOOD
     assert [run.json(f"costs/{seed}.json")["CPU core-hours"] for seed in "12"] == [1.0, 1.0]
     assert all((run.folder / f"data/trained/{seed}/curves/train/loss.tsv").is_file() for seed in "12")
 
@@ -68,7 +68,7 @@ def test_the_project_may_be_a_subfolder_of_the_repository(finished: Path, tmp_pa
     toy.run(project.parent, "git", "init", "--quiet")
     toy.commit(project)
     run = open_run("HEAD", project, tmp_path / "copy")
-    assert [hypothesis for *_, hypothesis in run.translations] == GOOD
+    assert [sentence.translation for sentence in run.sentences] == GOOD
 
 
 @pytest.mark.parametrize("show", [lambda folder: runs.read_table(folder, "1"), lambda _: report.main([])])
