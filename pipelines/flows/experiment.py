@@ -61,10 +61,10 @@ def copy_workspace(root: Path, name: str, text: str, params: Params) -> Path:
     git(worktree, "read-tree", "--reset", "-u", snapshot(root))
     folder = worktree / git(root, "rev-parse", "--show-prefix")  # if root is a subfolder of the repository
     repair(folder)  # an earlier run may have been killed
-    mine = Config(str(root / ".dvc"))  # reading it makes relative paths absolute
-    cache = {"type": LINKED, "dir": root / ".dvc" / "cache"} | mine.get("cache", {})
-    remotes = {f'remote "{name}"': remote for name, remote in mine.get("remote", {}).items()}
-    settings = {"core": mine.get("core", {}), "cache": cache, **remotes}  # including credentials
+    config = Config(str(root / ".dvc"))  # reading it makes relative paths absolute
+    cache = {"type": LINKED, "dir": root / ".dvc" / "cache"} | config.get("cache", {})
+    remotes = {f'remote "{name}"': remote for name, remote in config.get("remote", {}).items()}
+    settings = {"core": config.get("core", {}), "cache": cache, **remotes}  # including credentials
     write_local_config(folder, settings)
     augment = params.augment
     link_ignored(root, folder, params.download.folder, params.train.start_from, augment.models, augment.text)

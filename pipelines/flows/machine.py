@@ -200,27 +200,36 @@ def parser() -> argparse.ArgumentParser:
     return command
 
 
+def check(overrides: Sequence[str], table: str | None = None) -> None:
+    """Check, before anything starts, what a run or a sweep over a table needs.
+
+    Print what reaches beyond its folder: a launcher, and where checkpoints are copied.
+    """
+    check_git(ROOT)
+    check_merge(ROOT)
+    params = RunParams(overrides=list(overrides))
+    _, values = params.render(ROOT)
+    check_folders(values, ROOT / "params.yaml")
+    check_record(ROOT)
+    reach = set(describe_reach(values))
+    if table is not None:
+        for row in read_table(table).list_rows(values.model):
+            _, row_values = params.render(ROOT, row.changes)
+            reach.update(describe_reach(row_values))
+    for line in sorted(reach):
+        print(line, flush=True)
+
+
 def execute(options: argparse.Namespace) -> int:
     """Execute a command; return an exit status."""
     if options.command == "stop":
         print("Stopped." if stop() else "Neither server nor worker was running.")
         return 0
-    if options.command in ("run", "sweep"):  # check everything before anything starts
-        check_git(ROOT)
-        check_merge(ROOT)
-        params = RunParams(overrides=options.overrides)
-        _, values = params.render(ROOT)
-        check_folders(values, ROOT / "params.yaml")
-        check_record(ROOT)
-        reach = set(describe_reach(values))
-        if options.command == "sweep":
-            for row in read_table(options.table).list_rows(values.model):
-                _, row_values = params.render(ROOT, row.changes)
-                reach.update(describe_reach(row_values))
-        for line in sorted(reach):
-            print(line, flush=True)
-        if options.command == "run":
-            return run("reproduce", {"overrides": options.overrides})
+    if options.command == "run":
+        check(options.overrides)
+        return run("reproduce", {"overrides": options.overrides})
+    if options.command == "sweep":
+        check(options.overrides, options.table)
         return run("sweep", {"table": options.table, "overrides": options.overrides})
     if options.command == "server":
         workspace.make_home()

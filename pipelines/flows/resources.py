@@ -16,15 +16,18 @@ def visible_gpus() -> list[int]:
     if shutil.which("nvidia-smi") is None:  # no driver
         return []
     present = shell.run("nvidia-smi", "--query-gpu=index", "--format=csv,noheader", cwd=Path()).split()
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return [int(gpu) for gpu in (present if visible is None else visible.split(",")) if gpu in present]
+    visible = present
+    if "CUDA_VISIBLE_DEVICES" in os.environ:
+        visible = os.environ["CUDA_VISIBLE_DEVICES"].split(",")
+    return [int(gpu) for gpu in visible if gpu in present]
 
 
 class Leases:
     """Leases GPUs and CPU slots to concurrent stages; without GPUs, every stage takes a CPU slot."""
 
     def __init__(self, gpus: Sequence[int], slots: int) -> None:
-        self.gpus, self.slots = list(gpus), list(range(slots))
+        self.gpus = list(gpus)  # those that are free
+        self.slots = list(range(slots))  # likewise
         self.total = len(gpus)
         self.changed = threading.Condition()
 
@@ -32,7 +35,8 @@ class Leases:
     def lease(self, wanted: int, stop: threading.Event) -> Iterator[list[int]]:
         """Wait until this number of GPUs, or a CPU slot, is free, or `stop` is set; yield the GPUs' ids."""
         on_gpu = bool(wanted and self.total)
-        free, count = (self.gpus, wanted) if on_gpu else (self.slots, 1)
+        free = self.gpus if on_gpu else self.slots
+        count = wanted if on_gpu else 1
         if on_gpu and wanted > self.total:
             raise StageFailed(
                 f"expected {wanted} GPUs, found {self.total}: lower train.workers in params.yaml"

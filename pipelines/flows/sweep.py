@@ -53,7 +53,8 @@ def sweep(params: SweepParams) -> State[Any]:
             name = f"{params.table}-{experiment.experiment_name(changes, tree)}"
             rows[name] = replace(row, changes=changes)
             folder = f"{params.table}-{experiment.experiment_name(changes)}"
-            root = experiment.copy_workspace(ROOT, folder, *params.render(ROOT, row.changes))
+            text, values = params.render(ROOT, row.changes)
+            root = experiment.copy_workspace(ROOT, folder, text, values)
             stages[name] = list(read_graph(root, ", ".join(row.labels.values())).values())
         run = StagesRun(params, [stage for row_stages in stages.values() for stage in row_stages])
         state = run.run()

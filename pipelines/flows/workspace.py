@@ -15,10 +15,11 @@ ROOT = Path(__file__).parents[2]
 HOME = ROOT / ".prefect"
 LINKED = "hardlink,copy"  # DVC's cache.type where nobody edits outputs: they are read-only links to its cache
 PASSWORD = HOME / "password"  # as Prefect's clients and pages take it: user:password
-IDENTITY = {
-    f"GIT_{role}_{part}": value  # git on a worker machine may have no user configured
-    for role in ("AUTHOR", "COMMITTER")
-    for part, value in (("NAME", "convs2s flow"), ("EMAIL", "flow@localhost"))
+IDENTITY = {  # git on a worker machine may have no user configured
+    "GIT_AUTHOR_NAME": "convs2s flow",
+    "GIT_AUTHOR_EMAIL": "flow@localhost",
+    "GIT_COMMITTER_NAME": "convs2s flow",
+    "GIT_COMMITTER_EMAIL": "flow@localhost",
 }
 
 # Git sets them for its hooks. In a copy of the clone, git would then work on the repository that they name.
