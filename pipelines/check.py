@@ -119,19 +119,19 @@ def list_axis(values: str | Sequence[Any], params: Mapping[str, Any]) -> Sequenc
 
 @dataclass(frozen=True)
 class Difference:
-    """A value that dvc.lock has recorded otherwise than params.yaml has it."""
+    """A value in dvc.lock that is not the one in params.yaml."""
 
     name: str
     """Dotted name of the value."""
     means_the_same: bool
-    """Whether it is of a later key, which one of the two lacks, and which has its default in the other."""
+    """Whether a later key is the reason: one of the two files lacks it, and the other has its default."""
 
 
 def list_later(recorded: Mapping[str, Any], params: Mapping[str, Any]) -> list[str]:
     """Return the later keys by which recorded values differ from params.yaml, if they differ by nothing else.
 
     Args:
-        recorded: of sections or keys, by dotted name.
+        recorded: what dvc.lock has for a stage: values of sections or of single keys, by dotted name.
     """
     differences = [
         difference for name, value in recorded.items() for difference in find_differences(name, value, params)
@@ -142,7 +142,7 @@ def list_later(recorded: Mapping[str, Any], params: Mapping[str, Any]) -> list[s
 
 
 def find_differences(name: str, recorded: Any, params: Mapping[str, Any]) -> Iterator[Difference]:
-    """Yield, as `compare` does, how a recorded value differs from that of params.yaml of the same name."""
+    """Yield how a recorded value differs from that of params.yaml; of a section, key by key."""
     annotation: Any = Params
     current: Any = params
     for key in name.split("."):
@@ -161,7 +161,7 @@ def fields_of(annotation: Any) -> dict[str, FieldInfo]:
 
 
 def compare(annotation: Any, recorded: Any, current: Any, name: str) -> Iterator[Difference]:
-    """Yield the differences of two values of this dotted name; of two sections, those of their keys."""
+    """Yield the differences between two values of a key or section, which has this dotted name."""
     if recorded == current:
         return
     if not (isinstance(recorded, dict) and isinstance(current, dict)):
@@ -205,9 +205,12 @@ def list_keys(params: Params, base: Params) -> Iterator[str]:
         section, _, key = name.rpartition(".")
         schema = type(getattr(params, section) if section else params)
         meaning = schema.model_fields[key].description or ""
-        shown = json.dumps(value, ensure_ascii=False)
+        text = json.dumps(value, ensure_ascii=False)
         default = json.dumps(defaults[name], ensure_ascii=False)
-        yield f"{name}: {shown}" + (f"  (base.yaml: {default})" if shown != default else "")
+        if text == default:
+            yield f"{name}: {text}"
+        else:
+            yield f"{name}: {text}  (base.yaml: {default})"
         yield f"    {' '.join(meaning.split())}"
 
 

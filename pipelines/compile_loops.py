@@ -44,16 +44,18 @@ def train() -> None:
     replace_modules(model, GluConvolution, FastGluConvolution)
     replace_modules(model, nn.Dropout, FastDropout)
     losses = SummedLoss(model, 0.1, fast_softmax_loss)
+    real = BATCH.flatten().nonzero()[:, 0]  # indices of the tokens that are not padding
     for is_half in (False, True):
         with torch.autocast("cpu", torch.bfloat16, enabled=is_half):
-            loss, _ = losses(BATCH, BATCH, BATCH.flatten().nonzero()[:, 0], None)
+            loss, _ = losses(BATCH, BATCH, real, None)
         loss.backward()
 
 
 @torch.inference_mode()
 def translate() -> None:
     """Translate two sentences."""
-    fold_weight_norm(model := build_model().eval())
+    model = build_model().eval()
+    fold_weight_norm(model)
     for precision in get_args(Precision):
         engine = choose_model(model, precision, torch.device("cpu"))
         BeamSearch(PARAMS.translate, keep_attention=False).search(engine, BATCH, [5, 5])

@@ -6,6 +6,7 @@ Without NAME, list the presets.
 import argparse
 import contextlib
 import io
+import itertools
 import re
 import reprlib
 import subprocess
@@ -77,14 +78,34 @@ def preset_params(name: str) -> Params:
 
 def render(name: str) -> str:
     """Return the params.yaml of a preset: base.yaml with the values and comments of the preset's keys."""
-    if name not in (paths := find_presets()):
+    paths = find_presets()
+    if name not in paths:
         raise ValueError(f"experiments/presets has no preset {name!r}; {suggest(name, paths)}")
-    origin, text = f"experiments/presets/{name}.yaml", read_text(paths[name])
-    if not isinstance(sections := parse_yaml(text, origin) or {}, dict):
+    origin = f"experiments/presets/{name}.yaml"
+    text = read_text(paths[name])
+    sections = parse_yaml(text, origin)
+    if sections and not isinstance(sections, dict):
         raise ValueError(f"{origin}: expected sections of params.yaml, found {reprlib.repr(sections)}")
     content: Any = round_trip().load(EXPERIMENTS / "base.yaml")
     with refuse_nesting(origin):
         changes: Any = round_trip().load(text) or CommentedMap()  # none if it is all comments
+    change_values(content, changes)
+    content.ca.comment = None  # the base's header
+    with refuse_nesting(origin):
+        lines = [line for line in dump(content).split("\n") if line.strip()]
+    body = ""
+    for line in lines:
+        if re.match(r"\w", line):  # a section, or a key beside the sections, such as seeds
+            body += "\n"
+        body += f"{line}\n"
+    parse_params(body, f"{origin}, completed from experiments/base.yaml,")
+    comments = itertools.takewhile(lambda line: line.startswith("#"), text.split("\n"))
+    header = "".join(f"{comment}\n" for comment in comments)
+    return f"# Preset {name}. Edit it freely.\n#\n{header}{body}"
+
+
+def change_values(content: CommentedMap, changes: CommentedMap) -> None:
+    """Give `content`, in place, the values of a preset, with their comments instead of those that it has."""
     for section, keys in changes.items():
         if isinstance(keys, CommentedMap) and isinstance(content.get(section), CommentedMap):
             for key, value in keys.items():
@@ -94,13 +115,6 @@ def render(name: str) -> str:
         else:
             content[section] = keys
     content.ca.items.update(changes.ca.items)
-    content.ca.comment = None  # the base's header
-    with refuse_nesting(origin):
-        lines = [line for line in dump(content).split("\n") if line.strip()]
-    body = "".join(f"\n{line}\n" if re.match(r"\w", line) else f"{line}\n" for line in lines)
-    parse_params(body, f"{origin}, completed from experiments/base.yaml,")
-    header = re.match(r"(#.*\n)*", text)[0]  # type: ignore[index]
-    return f"# Preset {name}. Edit it freely.\n#\n{header}{body}"
 
 
 def parse_override(text: str) -> tuple[str, Any]:
@@ -148,13 +162,14 @@ def is_unedited(path: Path) -> bool:
     name = re.match(rb"# Preset ([\w-]+)\. ", content)
     if name and name[1].decode() in find_presets() and content == render(name[1].decode()).encode():
         return True
-    committed = ["git", "show", f"HEAD:./{path}"]
-    return subprocess.run(committed, capture_output=True, check=False).stdout == content
+    command = ["git", "show", f"HEAD:./{path}"]
+    committed = subprocess.run(command, capture_output=True, check=False).stdout
+    return content == committed
 
 
 def write_preset(name: str, overrides: Mapping[str, Any], force: bool) -> None:
     """Write params.yaml, unless edits would be lost without `force`."""
-    text = apply_overrides(render(name), overrides)[0]
+    text, _ = apply_overrides(render(name), overrides)
     if PARAMS.is_file() and not force and not is_unedited(PARAMS):
         raise ValueError(
             f"{PARAMS} has edits that are not in git, so it was not overwritten. Commit them, or add "

@@ -71,7 +71,8 @@ def repair(root: Path) -> list[str]:
 
 def find_unreadable(root: Path) -> Iterator[Path]:
     """Yield DVC's lists of commands and results, and its databases, if DVC could not read them."""
-    rwlock, lock = root / ".dvc" / "tmp" / "rwlock", root / "dvc.lock"
+    rwlock = root / ".dvc" / "tmp" / "rwlock"
+    lock = root / "dvc.lock"
     try:
         json.loads(rwlock.read_bytes() if rwlock.exists() else "{}")
     except ValueError:

@@ -21,8 +21,14 @@ from convs2s.score.identity import SetIdentity
 
 TABLES = Path(__file__).parents[1] / "experiments" / "tables"
 FIGURES = [
-    f"{name}{origin}" for name in ("perplexity", "bleu_tokenized") for origin in (", paper", "", ", std")
+    "perplexity, paper",
+    "perplexity",
+    "perplexity, std",
+    "bleu_tokenized, paper",
+    "bleu_tokenized",
+    "bleu_tokenized, std",
 ]
+"""Titles of the columns with the paper's figures, ours, and the deviation of ours."""
 SIGNATURES = Path("data/evaluation/signatures.json")
 TEST_SET = Path("data/evaluation/test_set.json")
 
@@ -81,12 +87,19 @@ class Table(Section):
         """Return the rows for a `model` section of params.yaml."""
         return [
             Row(
-                row.overrides(base),
-                {self.row: row.row} | ({self.column: row.column} if row.column else {}),
-                {"perplexity, paper": row.perplexity, "bleu_tokenized, paper": row.bleu},
+                changes=row.overrides(base),
+                labels=self.label(row),
+                paper={"perplexity, paper": row.perplexity, "bleu_tokenized, paper": row.bleu},
             )
             for row in self.rows
         ]
+
+    def label(self, row: TableRow) -> dict[str, str]:
+        """Return the names of a row and, in a grid, of its column, by title."""
+        labels = {self.row: row.row}
+        if row.column:
+            labels[self.column] = row.column
+        return labels
 
 
 def list_tables() -> list[str]:
@@ -137,9 +150,10 @@ def compare(rows: Mapping[str, Row], results: Mapping[str, dict[str, Any]]) -> p
 
     Results are by experiment what `read_results` returns, or the reason of a failure as `failed`.
     """
-    first = [*next(iter(rows.values())).labels, "failed", *FIGURES]
+    any_row = next(iter(rows.values()))
+    first_columns = dict.fromkeys([*any_row.labels, "failed", *FIGURES])  # empty; they set the order
     lines = [
-        dict.fromkeys(first) | row.labels | row.paper | row.changes | results[name] | {"experiment": name}
+        first_columns | row.labels | row.paper | row.changes | results[name] | {"experiment": name}
         for name, row in rows.items()
     ]
     return pd.DataFrame(lines).dropna(axis="columns", how="all")

@@ -78,7 +78,8 @@ def start(name: str, arguments: Sequence[str]) -> None:
     A stage may have a function `finish`, which gets `work` and `seed` if DVC will record its result.
     """
     item = os.environ.get(DVC_STAGE)
-    with unchanged(item) if item else contextlib.nullcontext(load_params()) as params:
+    reading = unchanged(item) if item else contextlib.nullcontext(load_params())
+    with reading as params:
         if path_or_none(params.train.start_from) or path_or_none(params.augment.models):
             from pipelines.stages._models import check_models  # noqa: PLC0415  # takes a second
 
@@ -87,8 +88,8 @@ def start(name: str, arguments: Sequence[str]) -> None:
         hints = annotations(stage.run)
         values = parse(name, hints, arguments)
         sections = {
-            name: operator.attrgetter(SECTIONS[hint])(params)
-            for name, hint in hints.items()
+            argument: operator.attrgetter(SECTIONS[hint])(params)
+            for argument, hint in hints.items()
             if hint in SECTIONS
         }
         stage.run(**values, **sections)

@@ -24,6 +24,7 @@ def live_with_dvc() -> None:
             signal.signal(number, lambda number, _: sys.exit(128 + number))
     # DVC starts a shell, which may have become the stage; the adopter of orphans is in another process group.
     group = [p for p in psutil.Process().parents() if os.getpgid(p.pid) == os.getpgid(0)]
+    # What DVC has started for this stage has the stage's name in DVC_STAGE; the nearest without it is DVC.
     dvc = next((p for p in group if p.environ().get(DVC_STAGE) != os.environ[DVC_STAGE]), None)
     if dvc is None:
         sys.exit("The DVC command that started this stage has ended.")

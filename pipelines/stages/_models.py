@@ -19,17 +19,24 @@ def check_models(params: Params, root: Path = Path()) -> None:
                 "which is not a folder."
             )
         check_start(root / start, params)
-    models, text = path_or_none(params.augment.models), path_or_none(params.augment.text)
+    models = path_or_none(params.augment.models)
+    text = path_or_none(params.augment.text)
     if models is None:
         return
+    if text:
+        expected = params.languages[::-1]
+        use = "back"
+    else:
+        expected = params.languages
+        use = "the training source"
     folders = list_models(root / models)
-    expected, use = (params.languages[::-1], "back") if text else (params.languages, "the training source")
     if not folders:
         raise FileNotFoundError(
             f"augment.models: expected a model folder, or a folder of some, found none in {root / models}."
         )
     for folder in folders:
-        if (languages := read_settings(folder).languages) != expected:
+        languages = read_settings(folder).languages
+        if languages != expected:
             raise ValueError(
                 f"augment.models: expected models from {' to '.join(expected)}, to translate {use}, found "
                 f"{folder}, which is from {' to '.join(languages)}. augment.text has the target sentences to "
@@ -45,7 +52,8 @@ def check_start(folder: Path, params: Params) -> None:
 
     The section vocabulary cannot describe that of an imported model, and does not matter then.
     """
-    settings, record = read_settings(folder), read_json(folder / "segmentation.json")
+    settings = read_settings(folder)
+    record = read_json(folder / "segmentation.json")
     expected = {
         "tokenize": settings.tokenize.model_dump(exclude={"corpus"}),  # text may come in both forms
         "vocabulary": {} if "origin" in record else record,

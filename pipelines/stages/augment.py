@@ -47,7 +47,7 @@ def run(models: AugmentModels, text: AugmentText, raw: Path, out: Path) -> None:
 
 def translate_lines(translator: "Translator", lines: Iterator[str], total: int) -> Iterator[tuple[str, str]]:
     """Yield each of `total` lines with its translation, in order, a chunk at a time; show progress."""
-    from convs2s.decode.load import CHUNK_BATCHES  # noqa: PLC0415  # as above
+    from convs2s.decode.load import CHUNK_BATCHES  # noqa: PLC0415  # takes seconds
 
     most = CHUNK_BATCHES * translator.words.params.batch_sentences
     with ProgressBar(total=total, desc="augment", unit=" sentences", unit_scale=True) as progress:

@@ -44,7 +44,7 @@ def run(
     scored = {(text, member): read_text(replaced / member, text) for text in texts for member in members}
     evaluate(list(scored.values()), references, params.rouge, out)
     sentences = read_hypotheses(translations / first_seed / "hypotheses.jsonl")
-    if unknown := sum(best.unknown_characters for _, (best, *_) in sentences):
+    if unknown := sum(hypotheses[0].unknown_characters for _, hypotheses in sentences):
         metrics = read_json(out / "metrics.json")
         write_json(out / "metrics.json", {**metrics, "unknown_characters": unknown})
         print(f"test set: {describe_unknown(unknown)}")

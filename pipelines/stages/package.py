@@ -80,5 +80,5 @@ def run(
 def read_examples(path: Path) -> list[tuple[str, str]]:
     """Return source and reference of each row of the table of examples."""
     header, *rows = (line.split("\t") for line in read_lines(path))
-    source, reference = header.index("source"), header.index("reference")
-    return [(row[source], row[reference]) for row in rows]
+    examples = [dict(zip(header, row, strict=True)) for row in rows]
+    return [(example["source"], example["reference"]) for example in examples]

@@ -31,8 +31,19 @@ def run(
     """
     _, files = declared(f"train@{seed}", load_params().model_dump())
     code = {str(path): digest_of_file(path) for path in files if path.suffix == ".py"}
-    folders = encoded, vocabulary, candidates, work / str(seed), out / str(seed)
-    train_model(model, train, run, seed, *folders, costs / f"{seed}.json", code=code)
+    train_model(
+        model,
+        train,
+        run,
+        seed,
+        encoded,
+        vocabulary,
+        candidates,
+        work=work / str(seed),
+        out=out / str(seed),
+        cost=costs / f"{seed}.json",
+        code=code,
+    )
 
 
 def finish(work: Path, seed: int) -> None:

@@ -16,10 +16,14 @@ def test_a_training_is_of_a_seed_and_of_the_code_in_dvc_yaml(
     """A checkpoint is of use only to the code that wrote it; other code may be edited in between."""
     monkeypatch.setattr(train, "train_model", train_model := mock.Mock())
     params = tiny_params(tmp_path)
-    inputs, outputs = [tmp_path / name for name in ("encoded", "vocabulary", "candidates")], [tmp_path] * 3
+    inputs = [tmp_path / name for name in ("encoded", "vocabulary", "candidates")]
+    outputs = [tmp_path / name for name in ("work", "out", "costs")]
     train.run(params.model, params.train, params.run, 7, *inputs, *outputs)
-    own = tmp_path / "7", tmp_path / "7", tmp_path / "7.json"
-    assert train_model.call_args.args == (params.model, params.train, params.run, 7, *inputs, *own)
-    code = train_model.call_args.kwargs["code"]
+    assert train_model.call_args.args == (params.model, params.train, params.run, 7, *inputs)
+    passed = train_model.call_args.kwargs
+    assert passed["work"] == tmp_path / "work" / "7"
+    assert passed["out"] == tmp_path / "out" / "7"
+    assert passed["cost"] == tmp_path / "costs" / "7.json"
+    code = passed["code"]
     assert code["convs2s/train/loop.py"] == digest_of_file(Path("convs2s/train/loop.py"))
     assert "convs2s/decode/beam_search.py" not in code
