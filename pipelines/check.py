@@ -63,7 +63,8 @@ def check_git(root: Path) -> None:
 def check_scm(root: Path) -> None:
     """Check that there is a git repository, unless DVC is set to do without; raise a ValueError."""
     root = root.resolve()
-    if (root / ".dvc").is_dir() and not any((folder / ".git").exists() for folder in (root, *root.parents)):
+    in_repository = any((folder / ".git").exists() for folder in (root, *root.parents))
+    if (root / ".dvc").is_dir() and not in_repository:
         from dvc.config import Config  # noqa: PLC0415  # takes half a second
 
         if not Config(str(root / ".dvc")).get("core", {}).get("no_scm"):
@@ -133,9 +134,9 @@ def list_later(recorded: Mapping[str, Any], params: Mapping[str, Any]) -> list[s
     Args:
         recorded: what dvc.lock has for a stage: values of sections or of single keys, by dotted name.
     """
-    differences = [
-        difference for name, value in recorded.items() for difference in find_differences(name, value, params)
-    ]
+    differences: list[Difference] = []
+    for name, value in recorded.items():
+        differences += find_differences(name, value, params)
     if not all(difference.means_the_same for difference in differences):
         return []
     return [difference.name for difference in differences]

@@ -135,7 +135,8 @@ def apply_overrides(text: str, overrides: Mapping[str, Any]) -> tuple[str, Param
             place = content.mlget(sections, list_ok=True) if sections else content
             new = CommentedSeq(value) if isinstance(value, list) else value
             if isinstance(place, CommentedMap) and place and key not in place:
-                # A later key that an older file lacks. What follows the last key is the next section's.
+                # A later key that an older file lacks. It comes before the last one, because the lines that
+                # follow that, blank or with comments, belong to the next section.
                 place.insert(len(place) - 1, key, new)
             else:
                 place[key] = new

@@ -66,8 +66,14 @@ def copy_workspace(root: Path, name: str, text: str, params: Params) -> Path:
     remotes = {f'remote "{name}"': remote for name, remote in config.get("remote", {}).items()}
     settings = {"core": config.get("core", {}), "cache": cache, **remotes}  # including credentials
     write_local_config(folder, settings)
-    augment = params.augment
-    link_ignored(root, folder, params.download.folder, params.train.start_from, augment.models, augment.text)
+    link_ignored(
+        root,
+        folder,
+        params.download.folder,
+        params.train.start_from,
+        params.augment.models,
+        params.augment.text,
+    )
     (folder / "params.yaml").write_text(text, encoding="utf-8")
     return folder
 

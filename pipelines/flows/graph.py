@@ -43,8 +43,9 @@ def read_graph(root: Path, label: str = "") -> dict[str, Stage]:
     """Return all stage items, parents first."""
     stages: dict[str, Stage] = {}
     with Repo(str(root)) as repo:
-        for stage, parents in _ordered(repo):
-            stages[stage_name(stage)] = _stage(stage, [stages[parent] for parent in parents], root, label)
+        for stage, names in _ordered(repo):
+            parents = [stages[name] for name in names]
+            stages[stage_name(stage)] = _stage(stage, parents, root, label)
     return stages
 
 

@@ -66,7 +66,9 @@ def execute(stage: Stage, runner: GuardedRunner) -> None:
             get_run_logger().info("%s waits for a worker of the queue gpus-%d", stage.name, stage.gpus)
             run = wait(run.id, runner.stop)
             assert run.state is not None
-            if not (run.state.is_crashed() and run.start_time):  # what cannot begin at all needs a person
+            # A run that crashes before it begins would do so again: it needs a person.
+            worker_has_died = run.state.is_crashed() and run.start_time is not None
+            if not worker_has_died:
                 break
             get_run_logger().warning("%s: its worker has died: %s", stage.name, run.state.message)
     finally:

@@ -74,7 +74,8 @@ def sweep(params: SweepParams) -> State[Any]:
 def add_overrides(row: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of a row, then the overrides of other keys.
 
-    In this order, because the name of an experiment lists them and is cut after a few: rows differ in theirs.
+    The row's own come first, because the name of an experiment lists the values and is cut after a few; those
+    that all rows share would not tell the rows apart.
     """
     return {**row, **{key: value for key, value in overrides.items() if key not in row}}
 

@@ -135,7 +135,8 @@ def open_run(name: str, root: Path, temporary: Path) -> Run:
     run = Run(name, folder)
     try:
         fetch(files, prefix, [LOCK, *(f"data/{path}" for path in FILES)], folder)
-        fetch(files, prefix, [f"data/{path.format(seed)}" for path in OF_SEED for seed in run.seeds], folder)
+        for seed in run.seeds:  # which dvc.lock names
+            fetch(files, prefix, [f"data/{path.format(seed)}" for path in OF_SEED], folder)
     except (DvcException, DataIndexDirError, OSError) as error:
         raise ValueError(
             f"{name}: this revision has no dvc.lock, or its outputs are not in DVC's cache ({error}). After "

@@ -36,7 +36,10 @@ def choose_examples(runs: Sequence[Run]) -> dict[str, list[dict[str, Any]]]:
         by_range = sorted(scores, key=lambda line: min(scores[line]) - max(scores[line]))
         chosen["Where the runs differ most"] = by_range[:EXAMPLES]
     chosen["With the lowest chrF2"] = sorted(scores, key=lambda line: fmean(scores[line]))[:EXAMPLES]
-    return {why: [show_example(runs, line, scores[line]) for line in lines] for why, lines in chosen.items()}
+    examples: dict[str, list[dict[str, Any]]] = {}
+    for reason, lines in chosen.items():
+        examples[reason] = [show_example(runs, line, scores[line]) for line in lines]
+    return examples
 
 
 def show_example(runs: Sequence[Run], line: int, scores: Sequence[float]) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def parse(name: str, hints: Mapping[str, Any], arguments: Sequence[str]) -> dict
 def start(name: str, arguments: Sequence[str]) -> None:
     """Run a stage with these arguments and the values of params.yaml.
 
-    Invalid values are an error even for stages that use none of them: it is best found in the first stage.
+    An invalid value is an error in any stage, even if the stage does not use it, so the first one finds it.
     A stage may have a function `finish`, which gets `work` and `seed` if DVC will record its result.
     """
     item = os.environ.get(DVC_STAGE)
