@@ -97,6 +97,10 @@ docs: install .venv/docs-installed
 test: install
 	python -m pytest -n auto --dist worksteal
 
+# The tests that take more than a few seconds
+test-slow: install
+	python -m pytest -n auto --dist worksteal -m "slow and not flows"
+
 # Most flow tests; ALL=1 adds the longest, which others cover in part
 test-flows: install
 	python -m pytest -n 2 --dist worksteal -m "flows$(if $(ALL),, and not slow)" tests/flows
@@ -112,10 +116,6 @@ test-properties: install
 # Measurements that need a GPU, in 10 minutes, without a network: data/gpu-report/report.md; OUT= another folder.
 gpu-report:
 	$(PYTHON) -m benchmarks.gpu_report $(if $(OUT),--out $(OUT)) $(if $(TOY),--toy)
-
-# The tests that take more than a few seconds
-test-slow: install
-	python -m pytest -n auto --dist worksteal -m "slow and not flows"
 
 # Check style and types: ruff and mypy
 lint: install

@@ -38,7 +38,12 @@ def read_result(path: Path) -> Any:
 
 
 def summarize(data: Path, experiment: str = "") -> str:
-    """Return a summary of the results in `data`, which become this DVC experiment if they are of a copy."""
+    """Return a summary of the results in `data`.
+
+    Args:
+        experiment: the DVC experiment that the results will become, if they are those of a copy of the
+            workspace; else empty.
+    """
     evaluation = data / "evaluation"
     scores = pd.read_csv(find(evaluation / "scores.csv"), dtype={"member": str})
     table = score_table(scores)

@@ -41,7 +41,7 @@ def run(
     null, all of valid/ unchanged.
 
     The report also has what looks like a mistake in the corpus, found in the raw text: raw/{train,valid,
-    development,test}. It is all that depends on the test set.
+    development,test}. Only this part of the output depends on the test set.
     """
     held_out = {split: list(read_folder(raw / split)) for split in ("valid", "development", "test")}
     mistakes = find_mistakes(read_folder(raw / "train"), held_out)

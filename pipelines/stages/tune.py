@@ -26,11 +26,10 @@ def run(
 ) -> None:
     """Write out/MEMBER/alpha.json, with translate.alpha; if that is `tuned`, with the alpha of the best BLEU.
 
-    Then alphas.csv there has the scores of each alpha on the pairs of `development`.
-
-    If `development` has no pairs, those of `valid` are used. `member` is a seed, or `ensemble` for the models
-    trained/SEED/model of all seeds together. Scores are BLEU of tokenized text, without unknown-word
-    replacement. If translate.alpha is a number, nothing is searched, and alphas.csv has no rows.
+    In that case out/MEMBER/alphas.csv has the scores of each alpha on the pairs of `development`, or on those
+    of `valid` if there are none: BLEU of tokenized text, without unknown-word replacement. If translate.alpha
+    is a number, nothing is searched, and alphas.csv has no rows. `member` is a seed, or `ensemble` for the
+    models trained/SEED/model of all seeds together.
     """
     rows: list[tuple[float, float, float]] = []  # alpha, BLEU, length ratio
     chosen = {"alpha": translate.alpha}
