@@ -19,24 +19,29 @@ Pair = list[tuple[int, int]]
 
 def align_text(backend: str, source: Path, target: Path, iterations: int, folder: Path) -> Iterator[Pair]:
     """Yield the links of a backend of ours, for two files of words."""
-    for links in BACKENDS[backend](number_words(source, target, folder)[0], iterations, folder):
+    corpus, _ = number_words(source, target, folder)
+    for links in BACKENDS[backend](corpus, iterations, folder):
         yield from links.lists()
 
 
 def systran(source: Path, target: Path, iterations: int, folder: Path) -> Iterator[Pair]:
     """Yield the links of systran-align, without its pruning; pairs with an empty side have none."""
     module = importlib.import_module("systran_align")
-    text, tables = folder / "text", (str(folder / "forward"), str(folder / "backward"))
+    text = folder / "text"
+    forward, backward = str(folder / "forward"), str(folder / "backward")
     pairs = ((line.split(), other.split()) for line, other in read_pairs(source, target))
     write_lines(text, (" ".join([*left, "|||", *right]) for left, right in pairs if left and right))
     module.generate_alignment_probabilities(
-        str(text), *tables, iterations=iterations, favor_diagonal=True, beam_threshold=-100.0,
+        str(text), forward, backward, iterations=iterations, favor_diagonal=True, beam_threshold=-100.0,
         optimize_tension=True, variational_bayes=True,
     )  # fmt: skip
-    aligner = module.Aligner(*tables)
+    aligner = module.Aligner(forward, backward)
     for line, other in read_pairs(source, target):
-        words = line.split(), other.split()
-        yield [(i, j) for i, j in aligner.align(*words)["alignments"]] if all(words) else []
+        left, right = line.split(), other.split()
+        if left and right:
+            yield [(i, j) for i, j in aligner.align(left, right)["alignments"]]
+        else:
+            yield []
 
 
 ALIGNERS = {name: partial(align_text, name) for name in BACKENDS} | {"systran-align": systran}

@@ -43,10 +43,12 @@ def alignment_error_rate(hypotheses: Iterable[Pair], references: Iterable[Pair])
 
 def measure(name: str, arguments: argparse.Namespace, out: Path) -> dict[str, float]:
     """Run one aligner in its own process; return its wall and CPU seconds and peak memory in MB."""
-    options = {name: getattr(arguments, name) for name in ("source", "target", "iterations")} | {"out": out}
-    flags = [f"--{option}={value}" for option, value in options.items()]
+    command = [
+        sys.executable, "-m", "benchmarks._aligners", name, f"--source={arguments.source}",
+        f"--target={arguments.target}", f"--iterations={arguments.iterations}", f"--out={out}",
+    ]  # fmt: skip
     begin = time.perf_counter()
-    process = subprocess.Popen([sys.executable, "-m", "benchmarks._aligners", name, *flags])
+    process = subprocess.Popen(command)
     _, status, usage = os.wait4(process.pid, 0)  # includes the usage of its children
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
@@ -74,13 +76,13 @@ def equal_entries(entries: dict[str, str], wanted: dict[str, str], source: Path)
 def compare(name: str, arguments: argparse.Namespace, folder: Path) -> dict[str, float]:
     """Return how well the links of an aligner agree with those of the built-in one and with true links."""
     corpus, words = number_words(arguments.source, arguments.target, folder)
-    dictionaries = []
-    for path in (name, "builtin"):
-        entries = build_dictionary(corpus, words, pack_links(read_links(folder / path)))
-        dictionaries.append({entry.source: entry.target for entry in entries})
+    dictionaries = {}
+    for aligner in (name, "builtin"):
+        entries = build_dictionary(corpus, words, pack_links(read_links(folder / aligner)))
+        dictionaries[aligner] = {entry.source: entry.target for entry in entries}
     error_rate = alignment_error_rate(read_links(folder / name), read_links(folder / "builtin"))
     row = {"F1 with builtin": 1.0 - error_rate}
-    row["equal entries"] = equal_entries(dictionaries[0], dictionaries[1], arguments.source)
+    row["equal entries"] = equal_entries(dictionaries[name], dictionaries["builtin"], arguments.source)
     if arguments.gold:
         row["AER"] = alignment_error_rate(read_links(folder / name), read_links(arguments.gold))
     return row

@@ -26,12 +26,15 @@ def sample(pairs: int, seed: int) -> Iterator[tuple[str, str]]:
         drawn = dice.choices(corpus, k=1 + int(dice.expovariate(1 / (MEAN_SENTENCES - 0.5))))
         sides: list[list[str]] = [[], []]
         for pair in drawn:
-            name, place = spell(int(dice.paretovariate(EXPONENT - 1)) % NAMES), dice.random()
+            name = spell(int(dice.paretovariate(EXPONENT - 1)) % NAMES)
+            place = dice.random()
             for side, words in zip(sides, pair, strict=True):
                 chosen = int(place * len(words))
                 side += [*words[:chosen], name, *words[chosen + 1 :]]
         source, target = (" ".join(side) for side in sides)
-        yield (source, target) if dice.random() > 0.01 else (source, f"{target} {target}")
+        if dice.random() <= 0.01:
+            target = f"{target} {target}"
+        yield source, target
 
 
 def spell(number: int) -> str:

@@ -28,7 +28,15 @@ import psutil
 from numpy.typing import NDArray
 
 from benchmarks.corpus import sample
-from benchmarks.machine import children_cpu_seconds, machine, make_parser, print_table, write_report
+from benchmarks.machine import (
+    children_cpu_seconds,
+    machine,
+    make_parser,
+    print_head,
+    print_row,
+    print_table,
+    write_report,
+)
 from convs2s.base.files import read_json, write_folder, write_json
 from convs2s.config.load import load_params
 from convs2s.config.section import NOTHING
@@ -84,25 +92,32 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--folder", type=Path, help="working folder; default: the system's temporary folder")
     options = parser.parse_args(arguments)
     rows = read_json(options.json)["results"] if options.json and options.json.exists() else []
+    print_head(("stage", "pairs", "seconds", "CPU seconds", "memory, MiB", "disk, MiB"))
+    for pairs in options.pairs:
+        with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+            for stage, cost in measure_all(Path(folder), pairs, options.params, options.last):
+                rows.append({"stage": stage, "pairs": pairs, **asdict(cost)})
+                write_report(options.json, {"machine": machine()}, rows)
+                print_row([stage, f"{pairs:,}", *astuple(cost)])
+    print()
+    columns = ("stage", "quantity", "exponent", f"at {PAPER_PAIRS:,} pairs", "error")
+    print_table(columns, estimate(pd.DataFrame(rows)))
 
-    def measurements() -> Iterator[list[object]]:
-        for pairs in options.pairs:
-            with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-                for stage, cost in measure_all(Path(folder), pairs, options.params, options.last):
-                    rows.append({"stage": stage, "pairs": pairs, **asdict(cost)})
-                    write_report(options.json, {"machine": machine()}, rows)
-                    yield [stage, f"{pairs:,}", *astuple(cost)]
 
-    print_table(("stage", "pairs", "seconds", "CPU seconds", "memory, MiB", "disk, MiB"), measurements())
-    table = pd.DataFrame(rows).groupby(["stage", "pairs"], sort=False).median().reset_index("pairs")
-    estimates = []
+def estimate(rows: pd.DataFrame) -> list[tuple[object, ...]]:
+    """Return what each quantity of a stage that was measured at three sizes or more grows to."""
+    table = rows.groupby(["stage", "pairs"], sort=False).median().reset_index("pairs")
+    estimates: list[tuple[object, ...]] = []
     for stage in STAGES:
-        costs = table.loc[[stage]].sort_values("pairs") if stage in table.index else table[:0]
-        for quantity in list(Cost.__annotations__) if len(costs) > 2 else []:
+        if stage not in table.index:
+            continue
+        costs = table.loc[[stage]].sort_values("pairs")
+        if len(costs) < 3:
+            continue
+        for quantity in Cost.__annotations__:
             exponent, value, error = extrapolate(costs["pairs"].to_numpy(), costs[quantity].to_numpy())
             estimates.append((stage, quantity, exponent, value, f"{error:+.0%}"))
-    print()
-    print_table(("stage", "quantity", "exponent", f"at {PAPER_PAIRS:,} pairs", "error"), estimates)
+    return estimates
 
 
 def extrapolate(pairs: NDArray[np.int64], values: NDArray[np.float64]) -> tuple[float, float, float]:
@@ -121,7 +136,8 @@ def extrapolate(pairs: NDArray[np.int64], values: NDArray[np.float64]) -> tuple[
         return float(exponent), float(max(np.exp(factor) * size**exponent, line))
 
     exponent, value = predict(len(pairs), PAPER_PAIRS)
-    return exponent, value, predict(len(pairs) - 1, pairs[-1])[1] / values[-1] - 1
+    _, last_value = predict(len(pairs) - 1, pairs[-1])
+    return exponent, value, last_value / values[-1] - 1
 
 
 def measure_all(folder: Path, pairs: int, params: Path, last: str) -> Iterator[tuple[str, Cost]]:
@@ -150,8 +166,11 @@ def measure(command: list[str], folder: Path) -> Cost:
     Raises:
         subprocess.CalledProcessError: if it fails.
     """
-    start, cpu, before, memory = time.perf_counter(), children_cpu_seconds(), disk_usage(folder), 0.0
-    disk = before
+    start = time.perf_counter()
+    cpu_before = children_cpu_seconds()
+    disk_before = disk_usage(folder)
+    memory = 0.0
+    disk = disk_before
     with psutil.Popen(command, cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT)}) as process:
         while process.poll() is None:
             memory = max(memory, memory_usage(process))
@@ -160,7 +179,8 @@ def measure(command: list[str], folder: Path) -> Cost:
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
     disk = max(disk, disk_usage(folder))
-    return Cost(time.perf_counter() - start, children_cpu_seconds() - cpu, memory, disk - before)
+    seconds = time.perf_counter() - start
+    return Cost(seconds, children_cpu_seconds() - cpu_before, memory, disk - disk_before)
 
 
 def disk_usage(folder: Path) -> float:

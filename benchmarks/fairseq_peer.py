@@ -73,12 +73,25 @@ def fairseq_variant(
 def fairseq_model(params: ModelParams, sizes: tuple[int, int], dropout: float) -> nn.Module:
     """Return fairseq's `fconv` of these sizes; entries 0 to 2 are special in both."""
     fconv = importlib.import_module("fairseq.models.fconv")
-    size, positions = params.embedding_size, params.max_positions - 1
-    layers = tuple(zip(params.encoder_widths, params.encoder_kernels, strict=True))
-    encoder = fconv.FConvEncoder(Entries(sizes[0]), size, None, positions, layers, dropout)
-    layers = tuple(zip(params.decoder_widths, params.decoder_kernels, strict=True))
-    output = params.output_embedding_size, positions, layers, list(params.attention), dropout
-    model: nn.Module = fconv.FConvModel(encoder, fconv.FConvDecoder(Entries(sizes[1]), size, None, *output))
+    encoder = fconv.FConvEncoder(
+        Entries(sizes[0]),
+        embed_dim=params.embedding_size,
+        embed_dict=None,
+        max_positions=params.max_positions - 1,
+        convolutions=tuple(zip(params.encoder_widths, params.encoder_kernels, strict=True)),
+        dropout=dropout,
+    )
+    decoder = fconv.FConvDecoder(
+        Entries(sizes[1]),
+        embed_dim=params.embedding_size,
+        embed_dict=None,
+        out_embed_dim=params.output_embedding_size,
+        max_positions=params.max_positions - 1,
+        convolutions=tuple(zip(params.decoder_widths, params.decoder_kernels, strict=True)),
+        attention=list(params.attention),
+        dropout=dropout,
+    )
+    model: nn.Module = fconv.FConvModel(encoder, decoder)
     return model
 
 

@@ -73,12 +73,12 @@ def wait(device: torch.device) -> None:
 def measure(work: Work, device: torch.device) -> Speed:
     """Do the work once; return its speed."""
     wait(device)
-    start = time.perf_counter(), time.process_time()
+    clock_start, processor_start = time.perf_counter(), time.process_time()
     units = work()
     wait(device)
-    end = time.perf_counter(), time.process_time()
-    processor = max(end[1] - start[1], 1e-9) / torch.get_num_threads()
-    return Speed(units / (end[0] - start[0]), units / processor)
+    clock = time.perf_counter() - clock_start
+    processor = time.process_time() - processor_start
+    return Speed(units / clock, units / (max(processor, 1e-9) / torch.get_num_threads()))
 
 
 def children_cpu_seconds() -> float:
@@ -130,11 +130,11 @@ def product_peak(name: str, device: torch.device) -> float:
     return max(speed.clock if device.type == "cuda" else speed.processor for speed in speeds)
 
 
-def counted_flop(work: Callable[[], object]) -> float:
-    """Do the work; return the FLOP of its matrix products, including backward."""
+def flop_per_unit(work: Work) -> float:
+    """Do the work; return the FLOP of its matrix products, including backward, per unit."""
     with FlopCounterMode(display=False) as counter:
-        work()
-    return float(counter.get_total_flops())
+        units = work()
+    return float(counter.get_total_flops()) / units
 
 
 def write_report(path: Path | None, about: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> None:
@@ -145,10 +145,20 @@ def write_report(path: Path | None, about: Mapping[str, Any], results: Sequence[
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table in Markdown, each row as soon as it is available."""
-    print("| " + " | ".join(columns) + " |\n|---|" + "---:|" * (len(columns) - 1), flush=True)
+    """Print a table in Markdown."""
+    print_head(columns)
     for row in rows:
-        print("| " + " | ".join(map(format_value, row)) + " |", flush=True)
+        print_row(row)
+
+
+def print_head(columns: Sequence[str]) -> None:
+    """Print the head of a table, of which `print_row` prints each row as soon as it is measured."""
+    print("| " + " | ".join(columns) + " |\n|---|" + "---:|" * (len(columns) - 1), flush=True)
+
+
+def print_row(row: Sequence[object]) -> None:
+    """Print a row of a table."""
+    print("| " + " | ".join(map(format_value, row)) + " |", flush=True)
 
 
 def format_value(value: object) -> str:

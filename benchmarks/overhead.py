@@ -59,12 +59,13 @@ def cost(command: Sequence[str]) -> tuple[float, float]:
     Raises:
         subprocess.CalledProcessError: if it fails.
     """
-    begin, before = time.perf_counter(), children_cpu_seconds()
+    begin = time.perf_counter()
+    processor_before = children_cpu_seconds()
     environment = {**os.environ, "DVC_NO_ANALYTICS": "1"}
     subprocess.run(
         command, input=SENTENCE, stdout=subprocess.DEVNULL, encoding="utf-8", check=True, env=environment
     )
-    return time.perf_counter() - begin, children_cpu_seconds() - before
+    return time.perf_counter() - begin, children_cpu_seconds() - processor_before
 
 
 if __name__ == "__main__":

@@ -75,7 +75,8 @@ def start_server(options: argparse.Namespace, batch_lines: int) -> Iterator[str]
 async def measure(address: str, pair: tuple[str, str], lines: Sequence[str], clients: int) -> list[float]:
     """Send every line; return requests, requests per second, and three percentiles of milliseconds."""
     source, target = pair
-    waiting, seconds = iter(lines), list[float]()
+    waiting = iter(lines)  # from which each client takes its next line
+    seconds = list[float]()
     limits = httpx.Limits(max_connections=clients)
     async with httpx.AsyncClient(limits=limits, timeout=600, trust_env=False) as connection:
 

@@ -15,7 +15,7 @@ mixed case; the last line identifies its test set, with lines and SHA-256, like 
 import os
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from benchmarks.machine import machine, make_parser, print_table, write_report
+from benchmarks.machine import machine, make_parser, print_head, print_row, write_report
 from convs2s.base.files import read_folder
 from convs2s.base.messages import inflect
 from convs2s.decode.parallel import run_in_processes
@@ -188,18 +188,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "workers": Place(f"ours, CPU, {inflect(workers, 'worker')}", "cpu", 1, workers),
     }
     chosen = [places[name] for name in options.settings if name != "gpu" or gpu]
-    results: list[Result] = []
-
-    def rows() -> Iterator[list[object]]:
-        for system, beam, bleu, seconds in PAPER:
-            yield Result(system, beam, bleu, seconds, SENTENCES).cells()
-        for beam_size in options.beams:
-            for place in chosen:
-                job = Job(options.model, place.device, beam_size, options.batch_sentences)
-                results.append(measure(job, place, pairs))
-                yield results[-1].cells()
-
-    print_table(COLUMNS, rows())
+    print_head(COLUMNS)
+    for system, beam, bleu, seconds in PAPER:
+        print_row(Result(system, beam, bleu, seconds, SENTENCES).cells())
+    results = []
+    for beam_size in options.beams:
+        for place in chosen:
+            job = Job(options.model, place.device, beam_size, options.batch_sentences)
+            result = measure(job, place, pairs)
+            print_row(result.cells())
+            results.append(result)
     signature = tokenized_bleu(["a"], ["a"]).signature
     about = {"machine": machine(["numba"]), "test_set": str(test_set), "signatures": {"bleu": signature}}
     write_report(options.json, about, [asdict(result) for result in results])

@@ -23,8 +23,8 @@ from torch import nn
 from benchmarks.fairseq_peer import FairseqVariant, fairseq_variant
 from benchmarks.machine import (
     DTYPES,
-    counted_flop,
     fast_dtypes,
+    flop_per_unit,
     in_turns,
     machine,
     make_parser,
@@ -99,14 +99,14 @@ def measure(
 ) -> list[dict[str, Any]]:
     """Return the measurements of each variant of a preset."""
     ours = [path for path in options.variants if path != "fairseq"]
-    names = ["fairseq float32"] * ("fairseq" in options.variants and find_spec("fairseq") is not None)
-    names += [f"{path} {precision}" for precision in options.precisions for path in ours]
+    names = [f"{path} {precision}" for precision in options.precisions for path in ours]
+    if "fairseq" in options.variants and find_spec("fairseq") is not None:
+        names = ["fairseq float32", *names]
     with tempfile.TemporaryDirectory() as folder:
         variants = {name: build(preset, Path(folder, name), name, tokens, device, options) for name in names}
         # From the plainest variant: library convolutions also compute positions that are then cut off.
         plainest = variants[min(names, key=lambda name: VARIANTS.index(name.split()[0]))]
-        tokens_of_update = list[int]()
-        flop = counted_flop(lambda: tokens_of_update.append(plainest.update())) / tokens_of_update[0]
+        flop = flop_per_unit(plainest.update)
         memory = {name: peak_memory(variant, device) for name, variant in variants.items()}
         ways = {name: partial(make_updates, variant, options.updates) for name, variant in variants.items()}
         measured = in_turns(ways, options.rounds, device)
@@ -127,17 +127,27 @@ def build(
 ) -> Variant | FairseqVariant:
     """Return a training on a batch of so many random tokens, by the name of its path and precision."""
     path, precision = name.split()
-    params, sentences = preset_params(preset), max(1, tokens // SENTENCE)
-    vocabulary = params.vocabulary
-    sizes = options.entries or vocabulary.source_size, options.entries or vocabulary.target_size
+    params = preset_params(preset)
+    sentences = max(1, tokens // SENTENCE)
+    sizes = (
+        options.entries or params.vocabulary.source_size,
+        options.entries or params.vocabulary.target_size,
+    )
     write_random(folder, sizes, sentences)
     changes = {
         "precision": precision, "batch_by": "sentences", "batch_sentences": sentences, "max_tokens": tokens,
         "selection": None, "compile": path != "fast",  # a training that is to be compiled has plain layers
     }  # fmt: skip
-    model, train = narrow(params.model, options.channels), params.train.model_copy(update=changes)
-    paths = folder / "encoded", folder / "vocabulary", folder / "none"
-    training = build_training(model, train, 1, *paths, Workers(0, 1, device))
+    model = narrow(params.model, options.channels)
+    training = build_training(
+        model,
+        params.train.model_copy(update=changes),
+        seed=1,
+        encoded=folder / "encoded",
+        vocabulary=folder / "vocabulary",
+        candidates=folder / "none",
+        workers=Workers(0, 1, device),
+    )
     batches = cycle(training.batching.share(training.begin_pass(), 0))
     if path == "fairseq":
         return fairseq_variant(training, model, sizes, batches)
@@ -190,10 +200,17 @@ def write_random(folder: Path, sizes: tuple[int, int], sentences: int) -> None:
 
 def cells(result: dict[str, Any]) -> list[object]:
     """Return a row of the table."""
-    tokens, memory = result["target_tokens"], result["peak_memory_bytes"]
-    speeds = [tokens[key]["median"] for key in ("per_second", "per_processor_second")]
-    names = [result[key] for key in ("preset", "tokens", "variant")]
-    return [*names, *speeds, 100 * result["share_of_products"], "" if memory is None else memory >> 20]
+    speeds = result["target_tokens"]
+    memory = result["peak_memory_bytes"]
+    return [
+        result["preset"],
+        result["tokens"],
+        result["variant"],
+        speeds["per_second"]["median"],
+        speeds["per_processor_second"]["median"],
+        100 * result["share_of_products"],
+        "" if memory is None else memory >> 20,
+    ]
 
 
 if __name__ == "__main__":

@@ -31,8 +31,8 @@ import torch
 
 from benchmarks.fairseq_peer import FairseqTranslator, fairseq_translator
 from benchmarks.machine import (
-    counted_flop,
     fast_dtypes,
+    flop_per_unit,
     in_turns,
     machine,
     make_parser,
@@ -79,19 +79,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for beam_size in options.beam_sizes:
         with pause_garbage_collection():  # as the command does
             ours = translators(options.model, beam_size, options.candidates, options.processes)
-        plain, ways = ours[PLAIN], dict[str, Way](ours)
+        plain = ours[PLAIN]
+        ways = dict[str, Way](ours)
         if options.fairseq:
             checkpoint, *dictionaries = options.fairseq
             size = plain.words.params.batch_sentences
             peer = fairseq_translator(checkpoint, dictionaries, beam_size, size)
             ways = {"fairseq float32": peer, **ways}
-        flop = counted_flop(partial(work, plain, texts))
+        flop = flop_per_unit(partial(work, plain, texts))  # of a sentence
         works = {name: partial(work, way, texts) for name, way in ways.items()}
         expected = tokens(plain, texts)
         for name, speeds in in_turns(works, options.rounds, CPU).items():
             pairs = zip(tokens(ways[name], texts), expected, strict=True)
             sentences = speeds_as_json(speeds)
-            seconds = flop / len(texts) / peaks[name.split()[1]]  # of a sentence's products at full speed
+            _, precision = name.split()
+            seconds = flop / peaks[precision]  # of a sentence's products at full speed
             results.append({
                 "beam_size": beam_size, "path": name, "sentences": sentences,
                 "same_hypotheses": sum(hypothesis == wanted for hypothesis, wanted in pairs) / len(texts),

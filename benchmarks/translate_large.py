@@ -74,13 +74,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
             systems[PEER] = partial(peer.translate, words, length=options.tokens)
         for beam_size in options.beam_sizes:
             ways: dict[str, Work] = {name: partial(work, beam_size) for name, work in systems.items()}
-            tokens = {
-                name: speeds_as_json(speeds) for name, speeds in in_turns(ways, options.rounds, CPU).items()
-            }
-            speeds = {name: speed["per_processor_second"] for name, speed in tokens.items()}
-            for name, speed in speeds.items():
-                results.append({"beam_size": beam_size, "system": name, "tokens": tokens[name]})
-                ratio = speed["median"] / speeds[PEER]["median"] if PEER in speeds else ""
+            measured = in_turns(ways, options.rounds, CPU)
+            tokens = {name: speeds_as_json(speeds) for name, speeds in measured.items()}
+            for name, both in tokens.items():
+                results.append({"beam_size": beam_size, "system": name, "tokens": both})
+                speed = both["per_processor_second"]
+                ratio: float | str = ""
+                if PEER in tokens:
+                    ratio = speed["median"] / tokens[PEER]["per_processor_second"]["median"]
                 rows.append((f"{beam_size}, {name}", *speed.values(), ratio))
     print_table(COLUMNS, rows)
     write_report(options.json, about, results)
@@ -104,12 +105,14 @@ def ours(options: argparse.Namespace) -> dict[str, Any]:
     source = torch.from_numpy(ids)
     drawn = 3 + random.permutation(options.entries - 3)[: options.selected - 3]
     selected = torch.from_numpy(np.sort(np.concatenate([np.arange(3), drawn])))
-    systems: dict[str, Any] = {}
-    for precision in options.precisions:
-        model = random_model(options, precision)
-        systems[f"ours {precision}"] = partial(search, model, source)
-    name = f"ours {precision}, {options.selected:,} selected"
-    return systems | {name: partial(search, model.restrict(selected), source)}
+    models = {precision: random_model(options, precision) for precision in options.precisions}
+    systems: dict[str, Any] = {
+        f"ours {precision}": partial(search, model, source) for precision, model in models.items()
+    }
+    last = options.precisions[-1]
+    name = f"ours {last}, {options.selected:,} selected"
+    systems[name] = partial(search, models[last].restrict(selected), source)
+    return systems
 
 
 def search(model: SearchModel, source: torch.Tensor, beam_size: int) -> float:
@@ -152,7 +155,8 @@ def write_model(folder: Path, vocabulary: list[str]) -> None:
         layer.bias = np.zeros(outputs, np.float32)
 
     def norm(layer: Any) -> None:
-        layer.gamma, layer.beta = np.ones(SIZE, np.float32), np.zeros(SIZE, np.float32)
+        layer.gamma = np.ones(SIZE, np.float32)
+        layer.beta = np.zeros(SIZE, np.float32)
 
     def attention(layer: Any, *parts: int) -> None:
         """Fill merged linear maps: `parts` times the size of the model."""

@@ -41,7 +41,8 @@ class Bench:
     """A batch, a model and a selection."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        random, types = np.random.default_rng(1), options.types
+        random = np.random.default_rng(1)
+        types = options.types
         self.device = torch.device(options.device)
         self.words: int = options.words
         ends = np.full((options.sentences, 1), EOS)
@@ -83,11 +84,11 @@ class Bench:
             losses(source, target, real, types)[0].backward()
             return len(source) * self.words
 
-        def translate_selected() -> int:
+        def selected_gradients() -> int:
             types = torch.from_numpy(self.selection.tokens(self.source, self.target))
             return gradients(types.to(self.device))
 
-        return {"all": lambda: gradients(None), "selected": translate_selected}
+        return {"all": lambda: gradients(None), "selected": selected_gradients}
 
     def compare(self, name: str, ways: dict[str, Work], runs: int) -> tuple[str, float, float, float]:
         """Return a row of the table."""
