@@ -52,8 +52,10 @@ CONVERSIONS = {
     b"%PDF": "pdftotext (it is a PDF)",
 }
 """Commands that make text in UTF-8 of a file, by the bytes that it begins with."""
-WITHOUT_BYTES = "iconv -c -f utf-8 -t utf-8, which removes them"
-BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zstd.ZstdError)
+REMOVE_BYTES = "iconv -c -f utf-8 -t utf-8, which removes them"
+"""A command that leaves out bytes that are not UTF-8."""
+DAMAGE_ERRORS = (EOFError, OSError, zlib.error, lzma.LZMAError, zstd.ZstdError)
+"""What reading raises if compressed data is damaged, or a file cannot be read."""
 
 
 def open_text(path: Path) -> IO[bytes]:
@@ -107,7 +109,8 @@ class Unpacked(io.RawIOBase):
             raise io.UnsupportedOperation("compressed files are read from their start")
         if offset < self._position:
             self._file.seek(0)
-            self._member, self._position = self._new_decompressor(), 0
+            self._member = self._new_decompressor()
+            self._position = 0
         while self._position < offset and self.read(min(BLOCK, offset - self._position)):
             pass
         return self._position
@@ -144,27 +147,29 @@ def decode_lines(raw_lines: Iterable[bytes], name: object, first: int = 1) -> It
     Raises:
         ValueError: if a line, with its number from `first` on, is not UTF-8 or compressed data is damaged.
     """
-    number, start = first - 1, b""
+    number = first - 1
+    beginning = b""  # of the text, which may show that it is something else
     try:
         for raw in raw_lines:
             number += 1
-            start = start or raw
+            beginning = beginning or raw
             yield raw.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
         # Latin-1 is the most likely of those that cannot be recognized.
-        latin = f"iconv -f latin1 -t utf-8, or, if few bytes are damaged: {WITHOUT_BYTES}"
-        command = next((command for sign, command in CONVERSIONS.items() if start.startswith(sign)), latin)
+        latin = f"iconv -f latin1 -t utf-8, or, if few bytes are damaged: {REMOVE_BYTES}"
+        commands = (command for sign, command in CONVERSIONS.items() if beginning.startswith(sign))
+        command = next(commands, latin)
         raise ValueError(
             f"{name}, line {number}: byte {error.start} is {byte:#04x}, which is not UTF-8. Convert it "
             f"first, for example: {command}."
         ) from error
-    except BROKEN as error:
+    except DAMAGE_ERRORS as error:
         raise damaged(name, f"line {number}", error) from error
 
 
 def damaged(name: object, place: str, error: Exception) -> ValueError:
-    """Return the error for a file that cannot be read beyond a place, for one of the reasons in BROKEN."""
+    """Return the error for a file that cannot be read beyond a place, because of a DAMAGE_ERROR."""
     return ValueError(
         f"{name} cannot be read past {place}: {error}. Expected an undamaged file: is the download "
         "incomplete? Fetch it again."
@@ -261,9 +266,12 @@ def name_temporary(path: Path) -> Path:
 
 
 def is_running(process: str) -> bool:
-    """Return whether a process is running; one that has ended keeps its id until its parent has noticed."""
+    """Return whether a process is running.
+
+    One that has ended keeps its id until its parent has noticed; its command line is then empty.
+    """
     try:
-        return bool(Path("/proc", process, "cmdline").read_bytes())  # then empty
+        return bool(Path("/proc", process, "cmdline").read_bytes())
     except OSError:
         return False
 

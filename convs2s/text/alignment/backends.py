@@ -38,6 +38,7 @@ def align_with_programs(corpus: Corpus, iterations: int, folder: Path) -> Iterat
     )
     with temporary_folder(folder) as name:
         text, forward, backward, both = (Path(name, part) for part in ("text", "forward", "backward", "both"))
+        alignments: Iterator[str] = iter(())
         if write_lines(text, lines):
             options = ["-i", str(text), "-d", "-o", "-v", "-I", str(iterations)]
             execute(["fast_align", *options], forward)

@@ -49,7 +49,9 @@ def expected_distance(lengths: NDArray[np.int64], tension: float) -> float:
         places = np.arange(1, n + 1) / n
         rise = np.exp(tension * places)
         for j in range(1, m + 1):
-            place, up, distance = j / m, math.exp(tension * j / m), 0.0
+            place = j / m
+            up = math.exp(tension * j / m)
+            distance = 0.0
             for i in range(n):
                 distance += abs(places[i] - place) * min(rise[i] / up, up / rise[i])
             total += pairs * distance / swapped_normalizer(j, n, m, tension)

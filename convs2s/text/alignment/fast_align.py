@@ -93,7 +93,8 @@ class Direction:
     """
 
     def __init__(self, given: FlatIds, generated: FlatIds, prefix: Path, threads: ThreadPoolExecutor) -> None:
-        self.prefix, self.threads = prefix, threads
+        self.prefix = prefix
+        self.threads = threads
         self.words = len(generated.ids)
         self.lengths = count_lengths(given, generated)
         frequencies = np.zeros(int(generated.ids.max()) + 1, np.int64)
@@ -101,8 +102,15 @@ class Direction:
         places = np.insert(np.cumsum(frequencies), 0, 0)
         occurrences = self._allocate("occurrences", np.int64, self.words)
         posteriors.list_occurrences(generated.ids, generated.offsets, places.copy(), occurrences)
-        corpus = given.ids, given.offsets, generated.offsets
-        table = posteriors.Table(places, occurrences, places[:0], np.empty(0, np.float32), *corpus)
+        table = posteriors.Table(
+            places=places,
+            occurrences=occurrences,
+            starts=places[:0],  # these two follow, once the values are counted
+            values=np.empty(0, np.float32),
+            given=given.ids,
+            given_offsets=given.offsets,
+            generated_offsets=generated.offsets,
+        )
         sizes = np.zeros_like(frequencies)
         vocabulary = int(given.ids.max()) + 1
         share(threads, places, posteriors.count_values, table, vocabulary, sizes)
@@ -118,7 +126,8 @@ class Direction:
 
     def _allocate(self, name: str, dtype: DTypeLike, length: int) -> NDArray[Any]:
         """Return an array in a new file; its space is reserved, for writing to a full disk would crash."""
-        path, size = self.prefix.with_suffix(f".{name}"), length * np.dtype(dtype).itemsize
+        path = self.prefix.with_suffix(f".{name}")
+        size = length * np.dtype(dtype).itemsize
         with path.open("xb") as stream:
             try:
                 os.posix_fallocate(stream.fileno(), 0, size)
@@ -135,8 +144,11 @@ class Direction:
     def iterate(self, fit_tension: bool) -> str:
         """Run one iteration of expectation maximization; return a one-line report."""
         nulls, distances = np.zeros((2, len(self.nulls)))
-        work = self.table, self.model(), nulls, distances
-        totals = sum(share(self.threads, self.table.places, posteriors.expect_words, *work)) / posteriors.UNIT
+        totals_of_ranges = share(
+            self.threads, self.table.places,
+            posteriors.expect_words, self.table, self.model(), nulls, distances,
+        )  # fmt: skip
+        totals = sum(totals_of_ranges) / posteriors.UNIT
         if fit_tension:
             distance = float(distances.sum()) / self.words
             self.tension = optimize_tension(self.tension, distance, self.lengths, self.words)

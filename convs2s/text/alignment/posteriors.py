@@ -111,7 +111,8 @@ def count_values(first: int, last: int, table: Table, vocabulary: int, sizes: Of
     seen = np.full(vocabulary, -1, np.int32)  # the last generated word that occurred with this given word
     for word in range(first, last):
         for occurrence in table.occurrences[table.places[word] : table.places[word + 1]]:
-            for other in given_words(table, occurrence)[0]:
+            given, _, _, _ = given_words(table, occurrence)
+            for other in given:
                 if seen[other] != word:
                     seen[other] = word
                     sizes[word] += 1
@@ -120,7 +121,8 @@ def count_values(first: int, last: int, table: Table, vocabulary: int, sizes: Of
 @compiled()
 def given_words(table: Table, occurrence: int) -> tuple[Ids, int, int, int]:
     """Return the given sentence, the generated one's number and length, and the word's position in it."""
-    k, j = occurrence >> POSITION_BITS, occurrence & ((1 << POSITION_BITS) - 1)
+    k = occurrence >> POSITION_BITS
+    j = occurrence & ((1 << POSITION_BITS) - 1)
     given = table.given[table.given_offsets[k] : table.given_offsets[k + 1]]
     return given, k, table.generated_offsets[k + 1] - table.generated_offsets[k], j
 
@@ -197,7 +199,9 @@ def expect_words(
             unlinked += null
             # fast_align's posterior distance, unlike its prior, counts j from 0, so it fits tensions of about
             # 7 where 12 would be exact. The dictionary must match fast_align's (T33), so we do the same.
-            begin, behind, away = model.begins[len(given)], j / m, 0.0
+            begin = model.begins[len(given)]
+            behind = j / m
+            away = 0.0
             for i in range(len(given)):
                 row.counts[given[i]] += weights[i] * share
                 away += abs(model.place[begin + i] - behind) * weights[i]
@@ -218,7 +222,8 @@ def choose_links(first: int, last: int, table: Table, model: Model, chosen: Ids)
     """
     row, weights = empty_row(model), np.empty(len(model.begins))
     for word in range(first, last):
-        size, values = 0, table.values[table.starts[word] : table.starts[word + 1]]
+        size = 0
+        values = table.values[table.starts[word] : table.starts[word + 1]]
         for occurrence in table.occurrences[table.places[word] : table.places[word + 1]]:
             given, k, m, j = given_words(table, occurrence)
             size, share, null = weigh(word, given, m, j, values, size, row, model, weights)

@@ -75,6 +75,7 @@ def number_words(source: Path, target: Path, folder: Path) -> tuple[Corpus, list
     Returns:
         The corpus, and each side's words in the order of their numbers: by first occurrence.
     """
+    # A word that is looked up for the first time gets the next number.
     numbers = [defaultdict[str, int](itertools.count().__next__) for _ in SIDES]
 
     def blocks() -> Iterator[Block]:

@@ -106,10 +106,12 @@ class PairFilter:
             return LONG
         if self.max_ratio is not None and longer and self._ratio(source, target, pair) > self.max_ratio:
             return RATIO
-        if self.repeated and (number := pair_hash(pair)) in self.repeated:
+        if self.repeated:
+            number = pair_hash(pair)
             if number in self._seen:
                 return REPEAT
-            self._seen.add(number)
+            if number in self.repeated:
+                self._seen.add(number)
         return None
 
     def _ratio(self, source: float, target: float, pair: Pair) -> float:

@@ -10,8 +10,10 @@ from convs2s.base.messages import inflect
 
 Pair = tuple[str, str]
 
-FEW, COPIED = 0.01, 0.1
-"""Shares of a split above which there is a warning; some copies, as of names, are usual."""
+FEW_SHARED = 0.01
+"""Share of a split's pairs in the training data above which there is a warning."""
+FEW_COPIES = 0.1
+"""Share of pairs with equal sides above which there is a warning; some, as of names, are usual."""
 
 
 def find_mistakes(train: Iterable[Pair], held_out: Mapping[str, Sequence[Pair]]) -> dict[str, Any]:
@@ -34,7 +36,8 @@ def find_mistakes(train: Iterable[Pair], held_out: Mapping[str, Sequence[Pair]])
             copied += 1
         if source in held_out_sources:
             trained_sources.add(source)
-            trained_pairs |= held_out_pairs & {(source, target)}
+            if (source, target) in held_out_pairs:
+                trained_pairs.add((source, target))
     overlap = {
         split: {
             "pairs": sum(pair in trained_pairs for pair in pairs),
@@ -47,9 +50,9 @@ def find_mistakes(train: Iterable[Pair], held_out: Mapping[str, Sequence[Pair]])
     warnings = [
         f"{split}: {inflect(counts['pairs'], 'pair')} of {counts['of']:,} are also in the training data"
         for split, counts in overlap.items()
-        if counts["pairs"] > FEW * counts["of"]
+        if counts["pairs"] > FEW_SHARED * counts["of"]
     ]
-    if copied > COPIED * read:
+    if copied > FEW_COPIES * read:
         warnings.insert(0, f"train: {inflect(copied, 'pair')} of {read:,} have the same text on both sides")
     return {"overlap": overlap, "warnings": warnings}
 
@@ -69,9 +72,11 @@ def require_new(overlap: Mapping[str, Mapping[str, int]], limit: float | None) -
 
 def describe_mistakes(report: Mapping[str, Any]) -> dict[str, str]:
     """Return the rows of a model card: overlap with the test set, pairs that models translated, warnings."""
-    test, warnings = report["overlap"]["test"], "; ".join(report["warnings"])
+    test = report["overlap"]["test"]
     shared = f"{test['pairs']:,} of {test['of']:,}, and {test['sources']:,} of their source sentences"
     rows = {"test pairs in it": shared}
     if "translated" in report:
         rows["translated by models"] = f"{report['translated']:,} of the pairs"
-    return rows | ({"warnings": warnings} if warnings else {})
+    if report["warnings"]:
+        rows["warnings"] = "; ".join(report["warnings"])
+    return rows

@@ -8,11 +8,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lxml import etree  # type: ignore[import-untyped]
 
-from convs2s.base.files import BROKEN, WITHOUT_BYTES, damaged, open_text
+from convs2s.base.files import DAMAGE_ERRORS, REMOVE_BYTES, damaged, open_text
 from convs2s.base.messages import inflect
 from convs2s.text.sources.notes import Notes
 
@@ -32,9 +32,26 @@ ADVICE = {
     "WAR_UNDECLARED_ENTITY": ENTITY,
     "ERR_NAME_REQUIRED": AMPERSAND,
     "ERR_ENTITYREF_SEMICOL_MISSING": AMPERSAND,
-    "ERR_INVALID_ENCODING": f"Declare its encoding in line 1 or, if few bytes are damaged: {WITHOUT_BYTES}.",
+    "ERR_INVALID_ENCODING": f"Declare its encoding in line 1 or, if few bytes are damaged: {REMOVE_BYTES}.",
 }
 """What to do, by the name of libxml2's error."""
+
+
+class Side(NamedTuple):
+    """A segment in one language, as the file has it."""
+
+    code: str
+    """Of the language, with region and script."""
+    node: Any
+    """The element with the text."""
+
+
+class Text(NamedTuple):
+    """A segment in one language, on one line."""
+
+    code: str
+    """Of the language, in lower case, with hyphens."""
+    text: str
 
 
 def read_memory(path: Path, languages: tuple[str, str]) -> Iterator[tuple[str, str]]:
@@ -45,15 +62,18 @@ def read_memory(path: Path, languages: tuple[str, str]) -> Iterator[tuple[str, s
     Args:
         languages: codes of source and target; en also finds en-US.
     """
-    notes, languages_found, pairs = Notes(path), set[str](), 0
-    varieties, first_lines = Counter[str](), dict[str, int]()
+    notes = Notes(path)
+    languages_found = set[str]()
+    pairs = 0
+    varieties = Counter[str]()  # the segments used, by code of language
+    first_lines = dict[str, int]()
     with open_text(path) as stream:
         # It recovers only so that one forbidden character does not end the file: see require_readable.
         units = etree.iterparse(stream, tag=UNITS, resolve_entities="internal", no_network=True, recover=True)
         try:
             for _, unit in units:
                 sides = list(list_sides(unit))
-                languages_found |= {base_language(code) for code, _ in sides}
+                languages_found |= {base_language(side.code) for side in sides}
                 try:
                     pair = translated_pair(unit, sides, languages, notes)
                 except UnicodeDecodeError:  # lxml takes &#xD800;, half a character, but does not return it
@@ -61,15 +81,16 @@ def read_memory(path: Path, languages: tuple[str, str]) -> Iterator[tuple[str, s
                     notes.add("left out segments with references to no character", unit.sourceline)
                 if pair:
                     pairs += 1
-                    for code, _ in pair:
-                        varieties[code] += 1
-                        first_lines.setdefault(code, unit.sourceline)
-                    yield pair[0][1], pair[1][1]
+                    source, target = pair
+                    for side in pair:
+                        varieties[side.code] += 1
+                        first_lines.setdefault(side.code, unit.sourceline)
+                    yield source.text, target.text
                 forget(unit)
         except etree.XMLSyntaxError as error:
             require_readable(path, units.error_log, notes)
             raise ValueError(f"{path} is not well-formed XML: {error}. Expected .tmx or .xliff.") from error
-        except BROKEN as error:
+        except DAMAGE_ERRORS as error:
             raise damaged(path, inflect(pairs, "pair"), error) from error
     require_readable(path, units.error_log, notes)
     bases = Counter(map(base_language, varieties))
@@ -86,46 +107,47 @@ def read_memory(path: Path, languages: tuple[str, str]) -> Iterator[tuple[str, s
 
 
 def translated_pair(
-    unit: Any, sides: list[tuple[str, Any]], languages: tuple[str, str], notes: Notes
-) -> list[tuple[str, str]] | None:
-    """Return the code of language and the text of source and target; None, and a note, without either."""
+    unit: Any, sides: list[Side], languages: tuple[str, str], notes: Notes
+) -> list[Text] | None:
+    """Return source and target; None, and a note, without either."""
     line = unit.sourceline
     if is_ignorable(unit):
-        if any(plain_text(node, notes, line) for _, node in sides):
+        if any(plain_text(side.node, notes, line) for side in sides):
             notes.add("left out text between segments (<ignorable>)", line)
         return None
-    if reason := why_untranslated(unit):
+    reason = why_untranslated(unit)
+    if reason is not None:
         notes.add(f"left out segments that are not translated ({reason})", line)
         return None
-    texts = list[tuple[str, str]]()
+    texts = list[Text]()
     for language in languages:
-        of_language = [side for side in sides if base_language(side[0]) == language]
+        of_language = [side for side in sides if base_language(side.code) == language]
         if not of_language:
             notes.add(f"left out segments that are not in {' and '.join(languages)}", line)
             return None
         if len(of_language) > 1:
             notes.add(f"segments with several texts in {language}, of which the first is used", line)
-        code, node = of_language[0]
-        texts.append((code.lower().replace("_", "-"), plain_text(node, notes, line)))
-    if not all(text for _, text in texts):
+        used = of_language[0]
+        texts.append(Text(used.code.lower().replace("_", "-"), plain_text(used.node, notes, line)))
+    if not all(side.text for side in texts):
         notes.add("left out segments with an empty side", line)
         return None
     return texts
 
 
-def list_sides(unit: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the code of language, with region and script, and the element with the text of each side."""
+def list_sides(unit: Any) -> Iterator[Side]:
+    """Yield the sides of a unit that name their language."""
     for variant in unit.iterchildren("{*}tuv"):
         language = variant.get(XML_LANGUAGE) or variant.get("lang")
         for segment in variant.iterchildren("{*}seg"):
             if language:
-                yield language, segment
+                yield Side(language, segment)
     for side, old, new in ("source", "source-language", "srcLang"), ("target", "target-language", "trgLang"):
         for node in unit.iterchildren(f"{{*}}{side}"):
             nearest = unit.xpath(f"string((ancestor::*/@{old} | ancestor::*/@{new})[last()])")
             language = node.get(XML_LANGUAGE) or nearest
             if language:
-                yield language, node
+                yield Side(language, node)
 
 
 def is_ignorable(unit: Any) -> bool:
@@ -152,14 +174,19 @@ def base_language(code: str) -> str:
 
 def plain_text(node: Any, notes: Notes, line: int) -> str:
     """Return the text of an element on one line; inline codes become their equivalent text, if any."""
-    parts, last, is_gap = [], "", False
+    parts = []
+    last = ""  # character of the parts
+    is_gap = False
     for piece in list_pieces(node, notes, line):
         if piece is None:
             is_gap = True
         elif piece:
             # Without its line break or image, "one<ph/>two" would be one word.
-            parts.append(" " + piece if is_gap and last.isalnum() and piece[0].isalnum() else piece)
-            last, is_gap = piece[-1], False
+            if is_gap and last.isalnum() and piece[0].isalnum():
+                parts.append(" ")
+            parts.append(piece)
+            last = piece[-1]
+            is_gap = False
     # With `recover`, lxml lets references to control characters pass, which XML forbids.
     text = re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f]", "", "".join(parts))
     lines = (part.strip() for part in re.split(r"[\r\n]", text))

@@ -30,11 +30,13 @@ logger = logging.getLogger(__name__)
 pooch.get_logger().setLevel("WARNING")  # below that, it prints whole URLs
 
 ARCHIVES = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".zip")
-GROWTH, ALWAYS_ALLOWED = 200, 1 << 30
-"""How many times its own size an archive may take when unpacked, and what it may take anyway, in bytes.
+GROWTH = 200
+"""How many times its own size an archive may take when unpacked.
 
 Text shrinks to a fifth, and if all lines are nearly the same, to a fiftieth.
 """
+ALWAYS_ALLOWED = 1 << 30
+"""Bytes that any archive may take when unpacked."""
 BLOCK = 1 << 20  # bytes written at once
 RETRIES = 3  # of each mirror, with pauses of 1, 2 and 3 seconds
 
@@ -86,7 +88,9 @@ def find_or_fetch(file: RemoteFile, own: Path, fetched: Path) -> Path:
         return own
     if digest:
         logger.warning("%s is not used: expected checksum %s, found %s", own, file.checksum, digest)
-    registry, reasons = {fetched.name: file.checksum and f"{algorithm}:{file.checksum}"}, []
+    expected = None if file.checksum is None else f"{algorithm}:{file.checksum}"
+    registry = {fetched.name: expected}
+    reasons = []
     for url in file.urls:
         urls = {fetched.name: url}
         mirror = pooch.create(fetched.parent, "", registry=registry, urls=urls, retry_if_failed=RETRIES)
@@ -114,7 +118,9 @@ def redact(text: str) -> str:
 
     It may quote a server, which must not control the terminal.
     """
-    return visible(re.sub(r"\?[^\s'\")]+", "?...", re.sub(r"//[^/\s@]*@", "//", text)))
+    text = re.sub(r"//[^/\s@]*@", "//", text)
+    text = re.sub(r"\?[^\s'\")]+", "?...", text)
+    return visible(text)
 
 
 def unpack(archive: Path, folder: Path) -> None:

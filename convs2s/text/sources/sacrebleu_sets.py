@@ -38,7 +38,8 @@ def fetch_set(dataset: Dataset, pair: str, folder: Path) -> None:
     try:
         with atomic_path(folder) as temporary:
             temporary.mkdir()
-            dataset._outdir, dataset._rawdir = str(temporary), str(temporary / "raw")
+            dataset._outdir = str(temporary)
+            dataset._rawdir = str(temporary / "raw")
             source = dataset.get_source_file(pair)  # type: ignore[no-untyped-call]
             references = dataset.get_reference_files(pair)  # type: ignore[no-untyped-call]
             Path(source).replace(temporary / "source.txt")

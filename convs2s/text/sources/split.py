@@ -52,19 +52,23 @@ def draw(folder: Path, lines: int, sample: int) -> None:
             f"download.train.pairs: expected at most {lines:,}, the pairs of all its sources, found "
             f"{sample:,}. null takes all of them."
         )
-    dice, left, drawn = random.Random(1), sample, bytearray(lines)
+    dice = random.Random(1)
+    left = sample  # to be drawn
+    is_drawn = bytearray(lines)
     for number in range(lines):
         # Selection sampling: all sets of lines are equally likely (Knuth, volume 2, algorithm S).
-        drawn[number] = dice.random() * (lines - number) < left
-        left -= drawn[number]
+        if dice.random() * (lines - number) < left:
+            is_drawn[number] = True
+            left -= 1
     for side in SIDES:
         path = folder / f"{side}.txt"
-        write_lines(path, itertools.compress(read_lines(path), drawn))
+        write_lines(path, itertools.compress(read_lines(path), is_drawn))
 
 
 def write_part(part: Part, writer: PairWriter) -> dict[str, Any]:
     """Write a part's pairs; return its provenance with the number of lines and their hash."""
-    lines, digest = 0, hashlib.sha256()
+    lines = 0
+    digest = hashlib.sha256()
     for source, target in with_progress(part.pairs, part.name, "pairs"):
         digest.update(f"{source}\t{target}\n".encode())
         writer.write(source, target)

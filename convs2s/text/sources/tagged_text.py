@@ -53,12 +53,18 @@ def read_segments(path: Path) -> list[tuple[str, str]]:
             f"{path} has sources and references in one file, as WMT's test sets have since 2021. Expected a "
             "file for each side: extract them, for example with sacrebleu -t wmt21 -l en-de --echo src"
         )
-    document, opened, segments = "", "", []
-    line, before = 1, 0  # where the last tag ends
+    segments = []
+    document = ""
+    opened = ""  # the segment within which the text is, if any
+    line = 1
+    last_end = 0  # of the last tag
     for mark in MARK.finditer(text):
-        between = text[before : mark.start()]
-        line, first_line, before = line + between.count("\n"), line, mark.end()
-        name, attributes = mark["name"].lower(), read_attributes(mark["attributes"])
+        between = text[last_end : mark.start()]
+        last_end = mark.end()
+        first_line = line
+        line += between.count("\n")
+        name = mark["name"].lower()
+        attributes = read_attributes(mark["attributes"])
         is_expected = (name == "/seg") == bool(opened) and mark["end"]
         if not is_expected or (name == "seg" and not attributes.get("id")):
             raise ValueError(
@@ -66,7 +72,7 @@ def read_segments(path: Path) -> list[tuple[str, str]]:
                 f"{f' within {opened}' if opened else ''}. Is the file complete?"
             )
         if name == "/seg":
-            segments.append((opened, one_line(between)))
+            segments.append((opened, join_lines(between)))
             opened = ""
         elif TAG.sub("", METADATA.sub("", between)).strip():
             notes.add("left out text outside of <seg>", first_line)
@@ -79,7 +85,7 @@ def read_segments(path: Path) -> list[tuple[str, str]]:
         raise ValueError(f"{path}, line {line}: expected </seg>, found the end of the file. Is it complete?")
     if not segments:
         raise ValueError(f"{path} has no segments. Expected <seg id=...>text</seg> within <doc docid=...>.")
-    if TAG.sub("", METADATA.sub("", text[before:])).strip():
+    if TAG.sub("", METADATA.sub("", text[last_end:])).strip():
         notes.add("left out text outside of <seg>", line)
     notes.warn()
     return segments
@@ -90,7 +96,7 @@ def read_attributes(text: str) -> dict[str, str]:
     return {name.lower(): "".join(values) for name, *values in ATTRIBUTE.findall(text)}
 
 
-def one_line(text: str) -> str:
+def join_lines(text: str) -> str:
     """Return a segment's text on one line; whitespace other than line ends is kept."""
     joined = " ".join(line.strip(" \t\r") for line in text.split("\n"))
     resolved = REFERENCE.sub(
@@ -122,7 +128,8 @@ def untag(line: str, number: int, notes: Notes) -> tuple[str, str]:
     start = START_TAG.match(line.strip())
     if start is None:
         return "no tag", line
-    tag, text = start["tag"].lower(), line.strip()[start.end() :].rstrip()
+    tag = start["tag"].lower()
+    text = line.strip()[start.end() :].rstrip()
     before, end, name = text.rpartition("</")
     is_closed = end and name.endswith(">") and name[:-1].strip().lower() == tag
     if tag in DROPPED.split("|") and text and not is_closed:

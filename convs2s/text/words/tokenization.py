@@ -19,9 +19,13 @@ DOTS_BEFORE_QUOTE = r'(\.+)"(\s*[^<])'
 """sacremoses' rule for German, Spanish and French that reads n dots from each of them, so n times."""
 DOTS = re.compile(r'(\.+)(?:"(\s*[^<]))?')
 """Dots read once, and what follows their quotation mark if that rule applies."""
-OTHER_SPACES = {n: 0xF0000 + n for n in range(0x3001) if chr(n).isspace() and chr(n) != " "}
-"""Spaces that raw text keeps, such as no-break spaces, and the private-use characters that mark them."""
-SPACES_OF_MARKS = {mark: n for n, mark in OTHER_SPACES.items()} | {0xF0000 + ord(" "): " "}
+FIRST_MARK = 0xF0000
+"""Private-use characters stand for spaces: the mark of the space with code n is this number + n."""
+MARKS_OF_SPACES = {n: FIRST_MARK + n for n in range(0x3001) if chr(n).isspace() and chr(n) != " "}
+"""Spaces that raw text keeps, such as no-break spaces, and their marks."""
+MARK_OF_SPACE = chr(FIRST_MARK + ord(" "))
+"""For a plain space that follows another."""
+SPACES_OF_MARKS = {mark: n for n, mark in MARKS_OF_SPACES.items()} | {ord(MARK_OF_SPACE): " "}
 
 
 class SpaceForUnprintable(dict[int, str]):
@@ -85,8 +89,10 @@ class Tokenizer:
     def tokenize(self, text: str) -> list[str]:
         """Return the words of raw text; none is empty or contains whitespace, line ends included."""
         text = self._compose(text)
-        if self.params.tokenizer != "moses":
-            return self._recase(split_at_spaces(text) if self.params.tokenizer == "spaces" else text.split())
+        if self.params.tokenizer == "none":
+            return self._recase(text.split())
+        if self.params.tokenizer == "spaces":
+            return self._recase(split_at_spaces(text))
         text = self._normalize(text)
         words: list[str] = self._tokenizer.tokenize(
             text, aggressive_dash_splits=self.params.aggressive_hyphens, escape=self.params.escape
@@ -109,7 +115,9 @@ class Tokenizer:
 
         Unicode is normalized as in translations, because scores compare characters.
         """
-        text = self._compose(self._join(line.split()) if self.params.corpus == "tokenized" else line)
+        if self.params.corpus == "tokenized":
+            line = self._join(line.split())
+        text = self._compose(line)
         return lower(text, self.language) if self.params.lowercase else text
 
     def _compose(self, text: str) -> str:
@@ -130,9 +138,10 @@ class Tokenizer:
         return words if self.truecaser is None else self.truecaser.truecase(words)
 
     def _join(self, words: list[str]) -> str:
-        if self.params.tokenizer != "moses":
-            text = " ".join(words)
-            return text.translate(SPACES_OF_MARKS) if self.params.tokenizer == "spaces" else text
+        if self.params.tokenizer == "none":
+            return " ".join(words)
+        if self.params.tokenizer == "spaces":
+            return " ".join(words).translate(SPACES_OF_MARKS)
         if self.params.at_sign != "@":
             words = [word.replace(self.params.at_sign, "@") for word in words]
         if self.language == "cs":
@@ -147,8 +156,8 @@ def dots_after_quote(dots: re.Match[str]) -> str:
 
 def split_at_spaces(text: str) -> list[str]:
     """Split raw text at single spaces; a mark takes the place of every other space, so that none is lost."""
-    text = LINE_END.sub(" ", text).strip().replace("  ", " " + chr(0xF0000 + ord(" ")))
-    return text.translate(OTHER_SPACES).split()
+    text = LINE_END.sub(" ", text).strip().replace("  ", " " + MARK_OF_SPACE)
+    return text.translate(MARKS_OF_SPACES).split()
 
 
 def with_whole_numbers(words: list[str]) -> list[str]:
