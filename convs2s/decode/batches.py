@@ -41,7 +41,9 @@ def cut(words: Sequence[str], word_of_piece: Sequence[int], limit: int) -> list[
         word_of_piece: for each piece, the index of its word.
         limit: most pieces in a part, at least 1.
     """
-    parts, start, pieces = [], 0, len(word_of_piece)
+    parts = []
+    start = 0
+    pieces = len(word_of_piece)
     while pieces - start > limit:
         ends = range(start + limit, start + max(limit // 2, 1) - 1, -1)  # the longest first
         end = min(ends, key=lambda end: breach(words, word_of_piece, end))

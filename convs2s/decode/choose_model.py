@@ -55,20 +55,23 @@ class Sample:
     """
 
     def __init__(self, seq2seq: Seq2Seq) -> None:
-        device, draw = seq2seq.output_layer.bias.device, torch.Generator().manual_seed(1)
-        sizes = [e.words.num_embeddings for e in (seq2seq.source_embedding, seq2seq.target_embedding)]
+        device = seq2seq.output_layer.bias.device
+        draw = torch.Generator().manual_seed(1)
+        source_size = seq2seq.source_embedding.words.num_embeddings
+        target_size = seq2seq.target_embedding.words.num_embeddings
         lengths = [min(length, seq2seq.max_source_tokens or length) for length in LENGTHS]
         source = torch.full((len(lengths), max(lengths)), seq2seq.padding_id)
         for row, length in enumerate(lengths):
-            source[row, : length - 1] = torch.randint(UNK, sizes[0], (length - 1,), generator=draw)
+            source[row, : length - 1] = torch.randint(UNK, source_size, (length - 1,), generator=draw)
             source[row, length - 1] = EOS
         widest = max(block.convolution.kernel_width for block in seq2seq.decoder.layers())
         steps = min(max(STEPS, widest), MOST_STEPS, seq2seq.max_target_tokens or MOST_STEPS)
-        entries = torch.randint(UNK, sizes[1], (ENTRIES,), generator=draw)
+        entries = torch.randint(UNK, target_size, (ENTRIES,), generator=draw)
         self.entries = torch.cat([torch.tensor([EOS]), entries]).unique().to(device)
         places = torch.randint(1, len(self.entries), (len(lengths) * BEAMS, steps), generator=draw)
         places[:, 0] = 0  # EOS, with which a target begins (T19)
-        self.source, self.places = source.to(device), places.to(device)
+        self.source = source.to(device)
+        self.places = places.to(device)
         with torch.inference_mode(), check_reads(seq2seq):
             features, attention, _ = seq2seq.features(self.entries[self.places], seq2seq.encode(self.source))
             self.logits = F.linear(features, *seq2seq.output_rows(self.entries)).float()
@@ -89,14 +92,18 @@ class Sample:
 
     def run(self, model: SearchModel) -> tuple[Float[Tensor, "R T V"], Float[Tensor, "R T S"]]:
         """Return logits and attention, step by step."""
-        logits, attention = torch.empty_like(self.logits), torch.empty_like(self.attention)
+        logits = torch.empty_like(self.logits)
+        attention = torch.empty_like(self.attention)
         rows = torch.arange(len(self.places), device=self.places.device)
         swapped = rows.view(-1, BEAMS).flip(1).flatten()
-        memory, state = model.encode(self.source), model.start(len(rows))
+        memory = model.encode(self.source)
+        state = model.start(len(rows))
         for step in range(self.places.shape[1]):
             scores, weights, state = model.step(self.places[rows, step], memory, state)
-            logits[rows, step], attention[rows, step] = all_logits(scores), weights.float()
-            rows, state = rows[swapped], state.select(swapped)
+            logits[rows, step] = all_logits(scores)
+            attention[rows, step] = weights.float()
+            rows = rows[swapped]
+            state = state.select(swapped)
         return logits, attention
 
 

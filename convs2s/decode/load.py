@@ -44,14 +44,15 @@ def load_word_translator(
     """
     if not 1 <= processes <= MOST_PROCESSES:
         raise ValueError(f"processes: expected 1 to {MOST_PROCESSES:,}, found {processes}.")
-    where, selection = find_device(device), None
-    source, target = Codec.load(vocabulary, "source"), Codec.load(vocabulary, "target")
+    where = find_device(device)
+    source, target = (Codec.load(vocabulary, side) for side in SIDES)
     members = []
     for folder in models:
         seq2seq = load_model(folder, where)
         embeddings = seq2seq.source_embedding, seq2seq.target_embedding
         for side, embedding, codec in zip(SIDES, embeddings, (source, target), strict=True):
-            if (size := embedding.words.num_embeddings) != len(codec.vocabulary):
+            size = embedding.words.num_embeddings
+            if size != len(codec.vocabulary):
                 raise ValueError(
                     f"{folder} was trained with {size:,} {side} vocabulary entries but "
                     f"{vocabulary / side}.tsv has {len(codec.vocabulary):,} (including 3 special ones). "
@@ -60,10 +61,11 @@ def load_word_translator(
                 )
         members.append(choose_model(seq2seq, params.precision, where))
     model = members[0] if len(members) == 1 else Ensemble(members)
-    if limits := params.selection:
+    selection = None
+    if params.selection is not None:
         size = len(target.vocabulary)
         table = read_candidates(candidates, size)
-        selection = VocabularySelection(table, limits.common, limits.candidates, size)
+        selection = VocabularySelection(table, params.selection.common, params.selection.candidates, size)
     return WordTranslator(model, source, target, params, where, selection, processes)
 
 

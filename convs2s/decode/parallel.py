@@ -36,8 +36,8 @@ def run_in_processes(
     if number < 2:
         yield from map(work, items)
         return
-    context, shared = multiprocessing.get_context("fork"), (os.getpid(), work, items)
-    with ProcessPoolExecutor(number, context, initializer=share, initargs=shared) as pool:
+    context = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(number, context, initializer=share, initargs=(os.getpid(), work, items)) as pool:
         try:
             yield from pool.map(do_item, range(len(items)))
         except BrokenProcessPool:

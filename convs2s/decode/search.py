@@ -169,6 +169,9 @@ class LiveBatch:
     Attributes:
         step: number of the current step, from 0.
         memory: the encoder output of the live sentences.
+        lengths: of the live sentences, in source tokens, EOS included.
+        words: (B, S), for the live sentences: 1 at each source token but EOS, 0 elsewhere.
+        limits: for each sentence of the whole batch, the most tokens in a hypothesis, EOS excluded.
         alive: for each live sentence, its index in the whole batch.
         finished: for each sentence of the whole batch, its finished hypotheses.
         history: the steps so far.
@@ -182,13 +185,15 @@ class LiveBatch:
         max_lengths: Sequence[int],
         prefixes: Sequence[Sequence[int]],
     ) -> None:
-        self.search, self.memory, self.prefixes = search, memory, prefixes
+        self.search = search
+        self.memory = memory
+        self.prefixes = prefixes
         self.step = 0
         self.limits = np.asarray(max_lengths, dtype=np.int64)
         self.alive: NDArray[np.int64] = np.arange(len(source))
         self.lengths = (source != PAD).sum(dim=1)
         positions = torch.arange(source.shape[1], device=source.device)
-        self.words = (positions < self.lengths[:, None] - 1).float()  # (B, S): 0 at EOS and padding
+        self.words = (positions < self.lengths[:, None] - 1).float()
         self.source_lengths = self.lengths.tolist()
         self.finished: list[list[Path]] = [[] for _ in source]
         self.history = History(len(source) * search.first_beams, search.keep_attention)
@@ -200,12 +205,14 @@ class LiveBatch:
     def list_allowed(self, beams: int) -> tuple[NDArray[np.int64], list[int]]:
         """Return the next tokens that are allowed, as `find_likeliest` takes them.
 
-        That is each row's only token, the next one of its prefix, or EOS, else -1; and those excluded.
+        A row has only one: the next token of its prefix or, at its maximum length, EOS. Other rows have -1,
+        and may take any token but those excluded, which are returned second.
         """
         only = np.where(self.find_forced(), EOS, -1)
-        for row, i in enumerate(self.alive if self.prefixes else ()):
-            if self.step < len(self.prefixes[i]):
-                only[row] = self.prefixes[i][self.step]
+        if self.prefixes:
+            for sentence, i in enumerate(self.alive):
+                if self.step < len(self.prefixes[i]):
+                    only[sentence] = self.prefixes[i][self.step]
         excluded = [PAD, EOS] if self.step < self.search.params.min_length else [PAD]
         return only.repeat(beams), excluded
 
@@ -249,8 +256,10 @@ class LiveBatch:
         self.history.extend(extension.rows.ravel(), extension.tokens.ravel())
         if len(going) < len(self.alive):
             index = torch.as_tensor(going, device=self.lengths.device)
-            self.memory, self.words = self.memory.select(index), self.words[index]
-            self.lengths, self.alive = self.lengths[index], self.alive[going]
+            self.memory = self.memory.select(index)
+            self.words = self.words[index]
+            self.lengths = self.lengths[index]
+            self.alive = self.alive[going]
 
     def best(self) -> list[list[SearchResult]]:
         """Return each sentence's n_best hypotheses, best first; ties go to the one finished first."""
@@ -339,4 +348,5 @@ class Search(ABC):
             parents = extension.rows.ravel()
             if not np.array_equal(parents, np.arange(len(attention))):  # greedy search reorders nothing
                 state = state.select(on_device(parents))
-            tokens, totals = on_device(extension.tokens.ravel()), on_device(extension.totals)
+            tokens = on_device(extension.tokens.ravel())
+            totals = on_device(extension.totals)

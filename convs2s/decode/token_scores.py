@@ -54,7 +54,8 @@ def find_likeliest(
 def rule_out(logits: Float[Tensor, "R V"], only: NDArray[np.int64], excluded: list[int]) -> None:
     """Set the logits of tokens that are not allowed to -inf, in place; as `find_likeliest`."""
     fixed = np.flatnonzero(only >= 0)
-    rows, tokens = (torch.as_tensor(part, device=logits.device) for part in (fixed, only[fixed]))
+    rows = torch.as_tensor(fixed, device=logits.device)
+    tokens = torch.as_tensor(only[fixed], device=logits.device)
     kept = logits[rows, tokens]
     for token in excluded:
         logits[:, token] = -torch.inf

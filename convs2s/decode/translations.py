@@ -117,17 +117,14 @@ def read_hypotheses(path: Path) -> Iterator[tuple[list[str], list[Hypothesis]]]:
     """Yield the source words and the hypotheses, at least one, of each sentence."""
     for line in read_lines(path):
         content = json.loads(line)
-        hypotheses = [
-            Hypothesis(
-                **{
-                    **row,
-                    "unknowns": [Unknown(**unknown) for unknown in row["unknowns"]],
-                    "put_back": [PutBack(**item) for item in row.get("put_back", [])],
-                }
-            )
-            for row in content["hypotheses"]
-        ]
-        yield content["source"], hypotheses
+        yield content["source"], [from_json(row) for row in content["hypotheses"]]
+
+
+def from_json(content: dict[str, Any]) -> Hypothesis:
+    """Return the hypothesis of a JSON object."""
+    unknowns = [Unknown(**unknown) for unknown in content["unknowns"]]
+    put_back = [PutBack(**item) for item in content.get("put_back", [])]
+    return Hypothesis(**{**content, "unknowns": unknowns, "put_back": put_back})
 
 
 def write_attention(path: Path, attention: Sequence[Attention]) -> None:
@@ -146,7 +143,8 @@ def write_attention(path: Path, attention: Sequence[Attention]) -> None:
 def read_attention(path: Path) -> list[Attention]:
     """Return the attention of each sentence's best hypothesis; (0, 0) for an empty sentence."""
     with np.load(path, allow_pickle=False) as arrays:
-        weights, shapes = arrays["weights"], arrays["shapes"]
+        weights = arrays["weights"]
+        shapes = arrays["shapes"]
         labels = json.loads(arrays["tokens"].tobytes())
     ends = shapes.prod(axis=1).cumsum()
     parts = np.split(weights, ends[:-1]) if len(shapes) else []

@@ -141,7 +141,8 @@ def find_unknown(line: str, is_known: Callable[[str], bool]) -> Iterator[tuple[i
     That is a word with unknown letters, or a run of other unknown characters and what combines with them.
     """
     for chunk in re.finditer(r"\S+", line):
-        text, first = chunk[0], chunk.start()
+        text = chunk[0]
+        first = chunk.start()
         unknown = {i for i, character in enumerate(text) if not is_known(character)}
         if any(is_letter(text[i]) or is_accent(text, i) for i in unknown):
             inner = [i for i, character in enumerate(text) if i in unknown or is_letter(character)]
@@ -161,10 +162,12 @@ def join_spans(line: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, i
     """Join the spans of a line between which there is nothing, or only white space and a comma."""
     joined = list[tuple[int, int]]()
     for start, end in spans:
-        if joined and re.fullmatch(r"\s*,?\s*", line[joined[-1][1] : start]):
-            joined[-1] = joined[-1][0], end
-        else:
-            joined.append((start, end))
+        if joined:
+            last_start, last_end = joined[-1]
+            if re.fullmatch(r"\s*,?\s*", line[last_end:start]):
+                joined[-1] = (last_start, end)
+                continue
+        joined.append((start, end))
     return joined
 
 
@@ -178,26 +181,32 @@ def split_line(line: str, spans: Iterable[tuple[int, int]]) -> tuple[str, list[t
     position = 0  # in the line, of what is neither kept nor left out yet
     for start, end in spans:
         kept += line[position:start]
-        text, position = line[start:end], end
+        text = line[start:end]
+        position = end
         if kept[-1:] + line[position : position + 1] in ENCLOSING:
             text = kept[-1] + text + line[position]
-            kept, position = kept[:-1], position + 1
+            kept = kept[:-1]
+            position += 1
         last = kept.rstrip()[-1:]
         if last in PAUSES and line[position : position + 1] in PUNCTUATION:  # of "Tom, Łukasz, and I"
             comma = kept.rindex(last)
-            kept, text = kept[:comma], kept[comma:] + text
+            text = kept[comma:] + text
+            kept = kept[:comma]
         elif not last or last in ENDS:  # a sentence begins
             while line[position : position + 1] in PUNCTUATION:
-                text, position = text + line[position], position + 1
+                text += line[position]
+                position += 1
         following = line[position : position + 1]
-        touches_left, touches_right = is_letter(kept[-1:]), is_letter(following)
+        touches_left = is_letter(kept[-1:])
+        touches_right = is_letter(following)
         if touches_left and touches_right:
             kept += " "
         elif not following.strip() or following in PUNCTUATION:
             kept = kept.rstrip()
-        if not kept:
-            position += len(line[position:]) - len(line[position:].lstrip())
-        runs.append((len(kept), LeftOut(text, 0, touches_left, touches_right)))
+        if not kept:  # the text that is kept does not begin with spaces
+            while line[position : position + 1].isspace():
+                position += 1
+        runs.append((len(kept), LeftOut(text, touches_left=touches_left, touches_right=touches_right)))
     return kept + line[position:], runs
 
 
@@ -229,7 +238,8 @@ def put_back(
         restore_case: the target tokenizer's; what is put back must not change where a sentence starts.
         prefix: what the hypothesis had to begin with: it is restored, and nothing else is put into it.
     """
-    if prefix is None or not (hypothesis.tokens or source.left_out):
+    has_text = hypothesis.tokens or source.left_out
+    if prefix is None or not has_text:  # an empty line is translated as one, whatever its prefix
         prefix = Source([])
     if not source.left_out and not prefix.left_out:
         return hypothesis
@@ -347,7 +357,9 @@ def find_counterparts(
         if len(same) == len(places):
             counterparts |= {word: range(i, i + 1) for word, i in zip(places, same, strict=True)}
     for i, text in enumerate(written):
-        for word in attended[i] if has_letters(text) else ():
+        if not has_letters(text):
+            continue
+        for word in attended[i]:
             if word >= 0 and has_letters(seen[word]):
                 before = counterparts.get(word, range(i, i))
                 if before.stop == i:

@@ -50,7 +50,8 @@ def replace_unknowns(
         words: of the hypothesis, with its `unknowns`.
         dictionary: surface source word -> the target word it is most often aligned with (T33).
     """
-    replaced, records = list(words), []
+    replaced = list(words)
+    records = []
     for unknown in unknowns:
         source_word = source[unknown.source]
         how: Literal["dictionary", "copy"] = "dictionary" if source_word in dictionary else "copy"
@@ -64,12 +65,15 @@ def write_replacements(path: Path, sentences: Iterable[Sequence[Replacement]]) -
 
     Lines and words are counted from 1; eos is 1 where the source's EOS got the most attention (T34).
     """
-    lines, counts = ["line\tword\tsource_word\treplacement\thow\teos"], Counter[str]()
+    lines = ["line\tword\tsource_word\treplacement\thow\teos"]
+    counts = Counter[str]()
     for number, records in enumerate(sentences, start=1):
         for r in records:
             columns = (number, r.word + 1, r.source_word, r.replacement, r.how, int(r.past_end))
             lines.append("\t".join(map(str, columns)))
-            counts.update([r.how, *(["EOS"] if r.past_end else [])])
+            counts[r.how] += 1
+            if r.past_end:
+                counts["EOS"] += 1
     write_lines(path, lines)
     return (
         f"replaced {inflect(len(lines) - 1, 'unknown word')}: {counts['dictionary']} from the dictionary, "

@@ -123,10 +123,11 @@ class WordTranslator:
             on_done(rows_of_texts.count([]))  # nothing to translate
         rows = list(itertools.chain.from_iterable(rows_of_texts))
         results = iter(self.search(rows, keep_attention, sampling, on_done))
-        return [
-            self._assemble(words, rows, list(itertools.islice(results, len(rows))), keep_attention)
-            for words, rows in zip(texts, rows_of_texts, strict=True)
-        ]
+        assembled = []
+        for words, own_rows in zip(texts, rows_of_texts, strict=True):
+            own_results = list(itertools.islice(results, len(own_rows)))
+            assembled.append(self._assemble(words, own_rows, own_results, keep_attention))
+        return assembled
 
     def rows(self, words: list[str], prefix: Sequence[int] = (), sentence: int = 0) -> list[Row]:
         """Return what to search for a sentence: several rows for a long one, none for one without words."""
@@ -202,6 +203,7 @@ class WordTranslator:
     def _search_batch(
         self, rows: Sequence[Row], keep_attention: bool, sampling: Sampling | None
     ) -> list[list[SearchResult]]:
+        """Return the n_best hypotheses of each row of one batch."""
         search: Search = BeamSearch(self.params, keep_attention)
         if sampling is not None:
             numbers = [(row.sentence, row.part) for row in rows]

@@ -44,12 +44,15 @@ class FloatMap:
     def __init__(
         self, weight: Float[Tensor, "N K"], bias: Float[Tensor, "N"] | None, dtype: torch.dtype, packs: bool
     ) -> None:
-        self.outputs, self.dtype, self.by_onednn = len(weight), dtype, can_pack(dtype)
+        self.outputs = len(weight)
+        self.dtype = dtype
+        self.by_onednn = can_pack(dtype)
         self.weight = weight.to(dtype).contiguous()
         if packs and self.by_onednn:
             self.weight = torch.ops.mkldnn._reorder_linear_weight(self.weight, None)
         self.bias = None if bias is None else bias.to(dtype)
-        self.ones, self.zeros = np.ones(len(weight), np.float32), np.zeros(len(weight), np.float32)
+        self.ones = np.ones(len(weight), np.float32)
+        self.zeros = np.zeros(len(weight), np.float32)
 
     def __call__(self, x: Float32[Tensor, "R K"]) -> Float32[Tensor, "R N"]:
         """Return x W^T + b."""
@@ -75,7 +78,8 @@ class Int8Map:
             raise ValueError(
                 f"precision int8 is for x86 processors, found {platform.machine()}. Choose auto or float32."
             )
-        self.outputs, self.largest = len(weight), largest_input()
+        self.outputs = len(weight)
+        self.largest = largest_input()
         weight = weight.float().contiguous()  # packing ignores strides
         scales = weight.abs().amax(dim=1) / LARGEST_WEIGHT
         rounded = (weight / scales.clamp(min=TINY)[:, None]).round().to(torch.int8)
@@ -128,7 +132,8 @@ def can_pack(dtype: torch.dtype) -> bool:
 
 def quantize(x: Float32[Tensor, "R K"], largest: int) -> tuple[UInt8[Tensor, "R K"], Float32[Tensor, "R"]]:
     """Return rows as integers up to `largest` in magnitude, with largest + 1 added, and each row's scale."""
-    rows, scales = torch.empty(x.shape, dtype=torch.uint8), torch.empty(len(x))
+    rows = torch.empty(x.shape, dtype=torch.uint8)
+    scales = torch.empty(len(x))
     run_loop(decode_loops.quantize, len(x), x.numel(), x, np.float32(largest), rows, scales)
     return rows, scales
 

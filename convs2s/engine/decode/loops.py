@@ -65,7 +65,8 @@ def cut_windows(x, starts, lengths, width, y, start, stop):
         first, length = starts[i], lengths[i]
         for n in range(length):
             for k in range(width):
-                target, other = y[first + n, k * columns : (k + 1) * columns], n - left + k
+                target = y[first + n, k * columns : (k + 1) * columns]
+                other = n - left + k
                 if 0 <= other < length:
                     copy(x[first + other], target)
                 else:

@@ -289,9 +289,12 @@ class EngineModel:
         self, tokens: Int[Tensor, "R"], memory: EngineMemory, state: EngineState
     ) -> tuple[EngineScores, Float32[Tensor, "R S"], EngineState]:
         """Advance every hypothesis by one token; as `StepwiseModel.step`."""
-        rows, sentences = len(tokens), len(memory.lengths)
+        rows = len(tokens)
+        sentences = len(memory.lengths)
         beams = rows // sentences
-        starts, lengths, parents = memory.starts.numpy(), memory.lengths.numpy(), state.parents.numpy()
+        starts = memory.starts.numpy()
+        lengths = memory.lengths.numpy()
+        parents = state.parents.numpy()
         g = self._embed(tokens, state.steps)
         shared = torch.empty(rows, memory.width)
         work = int(lengths.sum()) * beams * g.shape[1]

@@ -95,7 +95,8 @@ class FastGluConvolution(GluConvolution):
         """Apply to every position of the sequence, zero-padded by `left` and `right` positions."""
         if not self.training:
             return super().forward(x, left, right)
-        dtype, layer = product_dtype(x), self.window_map
+        dtype = product_dtype(x)
+        layer = self.window_map
         key = draw_key(self.dropout)
         return _GluConvolution.apply(  # type: ignore[no-any-return, no-untyped-call]
             x.to(dtype), layer.weight.to(dtype), layer.bias, self.kernel_width, left, key
@@ -110,7 +111,8 @@ class _GluConvolution(torch.autograd.Function):
         sentences, length, inputs = x.shape
         rows = sentences * length
         windows = empty_rows(rows, width * inputs, x.dtype)
-        ctx.shape, ctx.window = x.shape, (length, width, left, *key)
+        ctx.shape = x.shape
+        ctx.window = (length, width, left, *key)  # arguments of the loops
         source = x.contiguous().view(rows, inputs)
         run_loop(train_loops.windows, sentences, windows.numel(), source, windows, *ctx.window)
         y = windows @ weight.t()

@@ -46,7 +46,8 @@ def windows(x, y, length, width, left, scale, threshold, first, second, start, s
             for k in range(width):
                 if k == left:
                     continue
-                target, other = y[row, k * columns : (k + 1) * columns], n - left + k
+                target = y[row, k * columns : (k + 1) * columns]
+                other = n - left + k
                 if 0 <= other < length:  # in a loop: numba takes three times as long to assign a slice
                     source = y[i * length + other, left * columns : (left + 1) * columns]
                     for j in range(columns):
@@ -141,7 +142,8 @@ def softmax_loss(scores, bias, wanted, smoothing, differentiate, losses, sums, s
     for block in range(start, stop):
         for i in range(block * BLOCK, min(len(wanted), (block + 1) * BLOCK)):
             row, column_sums = scores[i], sums[block]
-            top, mean, total = largest(row, bias, lanes), ZERO, ZERO
+            top = largest(row, bias, lanes)
+            mean, total = ZERO, ZERO
             for j in range(columns):
                 score = to_float32(row[j]) + bias[j]
                 mean += score
