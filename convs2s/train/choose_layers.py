@@ -6,7 +6,7 @@ with the same dropout masks. A fast layer that changes them by more than roundin
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -57,7 +57,8 @@ def use_convolution(training: Training, is_fast: bool) -> None:
 
 def use_dropout(training: Training, is_fast: bool) -> None:
     """Use the fast dropout, or the plain one."""
-    replace_modules(training.model, *((nn.Dropout, FastDropout) if is_fast else (FastDropout, nn.Dropout)))
+    kinds = (nn.Dropout, FastDropout) if is_fast else (FastDropout, nn.Dropout)
+    replace_modules(training.model, *kinds)
 
 
 def use_softmax(training: Training, is_fast: bool) -> None:
@@ -70,6 +71,13 @@ FAST_LAYERS = (
     FastLayer("The CPU's fast dropout", "torch.nn.Dropout", use_dropout),
     FastLayer("The CPU's fast loss", "convs2s/train/loss.py", use_softmax),
 )
+
+
+class Result(NamedTuple):
+    """What a few pairs give: their summed loss, and the gradients of the trained weights, in order."""
+
+    loss: Tensor
+    gradients: tuple[Tensor, ...]
 
 
 def choose_layers(training: Training) -> None:
@@ -87,7 +95,8 @@ def choose_layers(training: Training) -> None:
         faults = {layer.name: find_fault(training, [layer], expected) for layer in FAST_LAYERS}
         chosen = [layer for layer in FAST_LAYERS if faults[layer.name] is None]
         for layer in FAST_LAYERS:
-            if fault := faults[layer.name]:
+            fault = faults[layer.name]
+            if fault is not None:
                 warn_of_difference(layer.name, "convs2s/engine/train/layers.py", layer.file, fault)
     use(training, chosen)
     for buffer, before in buffers.items():
@@ -100,24 +109,23 @@ def use(training: Training, chosen: Collection[FastLayer]) -> None:
         layer.use(training, layer in chosen)
 
 
-def find_fault(training: Training, chosen: Collection[FastLayer], expected: list[Tensor]) -> str | None:
-    """Return how loss or gradients differ from the expected ones with these fast layers, None if only by
-    rounding.
-    """
+def find_fault(training: Training, chosen: Collection[FastLayer], expected: Result) -> str | None:
+    """Return how these fast layers change loss or gradients; None if only by rounding."""
     try:
-        results = loss_and_gradients(training, chosen)
+        result = loss_and_gradients(training, chosen)
     except Exception as error:  # whatever an edit has led to
         if is_out_of_memory(error):
             raise
         return f"it ends in {type(error).__name__}: {error}"
-    if fault := describe_difference("losses", relative_difference(expected[0], results[0])):
+    fault = describe_difference("losses", relative_difference(expected.loss, result.loss))
+    if fault is not None:
         return fault
-    least = SMALL_GRADIENT * max(float(gradient.abs().max()) for gradient in expected[1:])
-    pairs = zip(expected[1:], results[1:], strict=True)
+    least = SMALL_GRADIENT * max(float(gradient.abs().max()) for gradient in expected.gradients)
+    pairs = zip(expected.gradients, result.gradients, strict=True)
     return describe_difference("gradients", max(relative_difference(*pair, least) for pair in pairs))
 
 
-def loss_and_gradients(training: Training, chosen: Collection[FastLayer]) -> list[Tensor]:
+def loss_and_gradients(training: Training, chosen: Collection[FastLayer]) -> Result:
     """Return the summed loss of a few pairs with these fast layers, and the gradients of trained weights."""
     use(training, chosen)
     inputs = training.inputs(training.train, range(min(PAIRS, len(training.train.source))))
@@ -126,11 +134,13 @@ def loss_and_gradients(training: Training, chosen: Collection[FastLayer]) -> lis
         torch.manual_seed(training.seed)
         loss, _ = training.losses(training.params.label_smoothing).train()(*inputs, None)
         gradients = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
-    return [loss.detach(), *gradients]
+    return Result(loss.detach(), gradients)
 
 
 class EngineMasks(TorchFunctionMode):
     """Makes PyTorch's dropout draw the masks that the engine's layers draw."""
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return (dropout if function is F.dropout else function)(*args, **(kwargs or {}))
+        if function is F.dropout:
+            function = dropout
+        return function(*args, **(kwargs or {}))

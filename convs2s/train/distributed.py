@@ -134,8 +134,11 @@ def join_workers(local_workers: int, may_write: bool = True) -> Iterator[Workers
 
 def cpu_name() -> str:
     """Return the CPU's name, family and model, as reported by the system: many generations share a name."""
-    lines = CPU_NAMES.read_text("utf-8", errors="replace").split("\n") if CPU_NAMES.is_file() else []
-    facts = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    facts: dict[str, str] = {}
+    if CPU_NAMES.is_file():
+        for line in CPU_NAMES.read_text("utf-8", errors="replace").split("\n"):
+            key, _, value = line.partition(":")
+            facts[key.strip()] = value.strip()
     if "model name" not in facts:
         return platform.machine()
     return f"{facts['model name']} (family {facts.get('cpu family')}, model {facts.get('model')})"

@@ -22,7 +22,7 @@ from convs2s.train.annealing import Annealing
 from convs2s.train.choose_layers import choose_layers
 from convs2s.train.distributed import Workers
 from convs2s.train.loss import softmax_loss
-from convs2s.train.optimizer import Adam, Nesterov
+from convs2s.train.optimizer import Adam, Nesterov, Optimizer
 from convs2s.train.training import Pairs, State, Training
 
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX = -1, -2, -4  # from glibc's malloc.h
@@ -48,29 +48,33 @@ def build_training(
         ValueError: if a sentence is longer than the position table.
         FileNotFoundError, ValueError: as `load_start`, if training starts from a model.
     """
-    sizes = [len(read_vocabulary(vocabulary / f"{side}.tsv")) for side in SIDES]
+    source_size, target_size = (len(read_vocabulary(vocabulary / f"{side}.tsv")) for side in SIDES)
     train_pairs, valid_pairs = (Pairs.open(encoded / split) for split in ("train", "valid"))
     if workers.device.type == "cuda":
         make_gpus_deterministic()
     torch.manual_seed(seed)
     plain_output = params.selection is not None or params.tied_embeddings
-    model = Seq2Seq(model_params, sizes[0], sizes[1], PAD, params.dropout, plain_output)
+    model = Seq2Seq(model_params, source_size, target_size, PAD, params.dropout, plain_output)
     if params.tied_embeddings:
         model.output_layer.weight = model.target_embedding.words.weight
     model.to(workers.device)
-    if start := path_or_none(params.start_from):
+    start = path_or_none(params.start_from)
+    if start is not None:
         load_start(start, model)
     for name, pairs in (("train", train_pairs), ("valid", valid_pairs)):
         check_lengths(encoded / name, pairs, model)
     selection = None
-    if limits := params.selection:
-        table = read_candidates(candidates, sizes[1])
-        selection = VocabularySelection(table, limits.common, limits.candidates, sizes[1])
+    if params.selection is not None:
+        table = read_candidates(candidates, target_size)
+        selection = VocabularySelection(
+            table, params.selection.common, params.selection.candidates, target_size
+        )
+    optimizer: Optimizer = Nesterov(model.parameters(), params.momentum)
+    if params.optimizer == "adam":
+        optimizer = Adam(model.parameters())
     training = Training(
         model=model,
-        optimizer=Adam(model.parameters())
-        if params.optimizer == "adam"
-        else Nesterov(model.parameters(), params.momentum),
+        optimizer=optimizer,
         train=train_pairs,
         valid=valid_pairs,
         batching=Batching(

@@ -138,7 +138,10 @@ class State:
         return self.updates - int(self.epochs[-1]["updates"] if self.epochs else 0)
 
     def bests(self, count: int) -> list[list[int]]:
-        """Return the updates of the `count` best epochs: now, and before the epoch that last changed this."""
+        """Return which epochs are the `count` best ones, each by its number of updates; at most two lists.
+
+        The first is of the epochs so far; the second, of those before the epoch that last changed the first.
+        """
         sets: list[list[int]] = []
         for end in range(len(self.epochs), 0, -1):
             order = sorted(self.epochs[:end], key=lambda record: record["validation_perplexity"])

@@ -24,7 +24,8 @@ from convs2s.model.storage import check_fit, write_tensors
 from convs2s.train.training import State, Training
 
 WEIGHTS = "weights"
-STATE, PRINTS = TypeAdapter(State), TypeAdapter(dict[str, str])
+STATE = TypeAdapter(State)
+PRINTS = TypeAdapter(dict[str, str])
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,8 @@ def checksum(metadata: Mapping[str, str], tensors: Mapping[str, Tensor]) -> str:
 
 def restore(checkpoint: Checkpoint, training: Training, origin: Path) -> None:
     """Load weights, buffers and state into a training; a ValueError, and no change, if they do not fit."""
-    optimizer, parameters = training.optimizer, dict(training.model.named_parameters())
+    optimizer = training.optimizer
+    parameters = dict(training.model.named_parameters())
     own = {f"{WEIGHTS}/{name}": tensor for name, tensor in weights_of(training.model).items()}
     own |= {f"{kind}/{name}": p for kind in optimizer.buffers for name, p in parameters.items()}
     check_fit(own, checkpoint.tensors, origin)

@@ -19,7 +19,8 @@ class CheckpointCopies:
     """The copies of one training's checkpoints, which are in its `own` folder in the work folder."""
 
     def __init__(self, address: str, own: Path) -> None:
-        self.own, self.address = own, f"{address.rstrip('/')}/{own.name}"
+        self.own = own
+        self.address = f"{address.rstrip('/')}/{own.name}"
         try:
             self.fs, self.root = fsspec.url_to_fs(self.address)
             self._make_folder()
@@ -37,7 +38,8 @@ class CheckpointCopies:
     def list_sizes(self) -> dict[str, int]:
         """Return the names of the files that are at the place, and their sizes."""
         self.fs.invalidate_cache()
-        return {file["name"].rpartition("/")[2]: file["size"] for file in self.fs.ls(self.root, detail=True)}
+        files = self.fs.ls(self.root, detail=True)
+        return {file["name"].rpartition("/")[2]: file["size"] for file in files}
 
     def fetch(self, saved: Iterable[int]) -> str:
         """Copy all checkpoints to the work folder, if one is newer than those `saved`; return a message."""
@@ -60,9 +62,12 @@ class CheckpointCopies:
             for name in sizes:
                 self.fs.rm_file(f"{self.root}/{name}")
         except Exception as error:
-            print(f"Warning: run.checkpoints: {self.address} has not got the newest checkpoint: "
-                  f"{error!r}. Training goes on; the next checkpoint is tried again.",
-                  file=sys.stderr, flush=True)  # fmt: skip
+            print(
+                f"Warning: run.checkpoints: {self.address} has not got the newest checkpoint: {error!r}. "
+                "Training goes on; the next checkpoint is tried again.",
+                file=sys.stderr,
+                flush=True,
+            )
 
 
 def remove_copies(address: str) -> None:

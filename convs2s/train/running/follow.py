@@ -1,12 +1,14 @@
 """Follow a training: show its progress, save checkpoints, end after Ctrl-C and other signals."""
 
 import contextlib
+import math
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from types import FrameType
+from typing import NoReturn
 
 from convs2s.base.progress_bar import Progress
 from convs2s.config.train import RunSection
@@ -27,15 +29,22 @@ def follow(
     copies: CheckpointCopies | None,
 ) -> None:
     """Train to the end; show progress, count the cost, save checkpoints, and copies of them."""
-    state, progress = training.state, Progress()
-    session: Session = {**training.workers.hardware(), "precision": state.precision}
-    session |= {"seconds": 0.0, "training_seconds": 0.0, "target_tokens": 0}
+    state = training.state
+    progress = Progress()
+    session: Session = {
+        **training.workers.hardware(),
+        "precision": state.precision,
+        "seconds": 0.0,
+        "training_seconds": 0.0,
+        "target_tokens": 0,
+    }
     state.sessions.append(session)
     events = Events(folder.events) if run.tensorboard else None
     if events:
         events.add(state.curve, state.epochs)
     start = begin = time.perf_counter()
-    saved, limit = time.monotonic(), 60.0 * (run.checkpoint_minutes or float("inf"))
+    saved = time.monotonic()
+    limit = math.inf if run.checkpoint_minutes is None else 60.0 * run.checkpoint_minutes
     with defer_signals(training.signals):
         for report in reports:
             seconds = time.perf_counter() - begin  # of training or validation, without what is done here
@@ -69,15 +78,21 @@ def is_last(report: UpdateReport | EpochReport, training: Training) -> bool:
 
 
 def end_after(report: UpdateReport | EpochReport, training: Training) -> None:
-    """End training after this report if a signal asks for it, once the writer has saved.
-
-    The exit status is the one that shells give to a process that the signal ends. A worker that got no signal
-    itself, because another did, ends as after Ctrl-C.
-    """
+    """End training after this report if a signal asks for it, once the writer has saved."""
     if is_last(report, training):
         training.workers.barrier()
-        number = (training.signals or [signal.SIGINT])[0]
-        raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
+        end_by_signal(training.signals)
+
+
+def end_by_signal(signals: Sequence[int]) -> NoReturn:
+    """End as the first of the signals does, with the exit status that shells give to such a process.
+
+    A worker that got no signal itself, because another did, ends as after Ctrl-C.
+    """
+    number = signals[0] if signals else signal.SIGINT
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
+    raise SystemExit(128 + number)
 
 
 @contextlib.contextmanager

@@ -64,10 +64,16 @@ def training_fingerprint(job: Job, workers: int) -> dict[str, str]:
     settings: dict[str, Any] = {"seed": job.seed, "workers": workers, "model": model}
     settings |= train.model_dump(exclude_defaults=True, exclude=NO_EFFECT)
     prints = {name: json.dumps(value) for name, value in settings.items()}
-    if start := path_or_none(train.start_from):  # its content counts, not its place
+    start = path_or_none(train.start_from)
+    if start is not None:  # its content counts, not its place
         prints["start_from"] = digest_of_file(start / DESCRIPTION)  # has those of all files
     prints |= {str(path): digest_of_file(path) for path in files}
     return prints | {f"code of {name}": digest for name, digest in job.code.items()}
+
+
+def list_changed(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """Return the sorted names of what differs between two fingerprints, or is in only one of them."""
+    return sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
 
 
 def digest_of_library() -> str:

@@ -24,7 +24,7 @@ from torch.distributed.elastic.rendezvous import RendezvousError
 
 from convs2s.base.messages import report_errors
 from convs2s.config.train import RunSection, TrainParams
-from convs2s.train.running.follow import ENDING, defer_signals
+from convs2s.train.running.follow import ENDING, defer_signals, end_by_signal
 
 ROOT = Path(__file__).parents[3]
 LAUNCHER = "CONVS2S_LAUNCHER"  # environment variable with the id of the process that started a worker
@@ -44,7 +44,8 @@ def launch(module: str, arguments: list[str], params: TrainParams, run: RunSecti
     Args:
         arguments: without characters that a shell reads, as a launcher may pass them through one.
     """
-    host, _, port = (run.rendezvous or (socket.gethostname() if run.launcher else "localhost")).partition(":")
+    own_name = socket.gethostname() if run.launcher else "localhost"
+    host, _, port = (run.rendezvous or own_name).partition(":")
     try:
         store = TCPStore(
             host, int(port or 0), is_master=True, wait_for_workers=False, timeout=timedelta(seconds=MEETING)
@@ -63,8 +64,10 @@ def launch(module: str, arguments: list[str], params: TrainParams, run: RunSecti
         *([] if run.launcher else ["--local-addr=localhost"]), "-m", module, *arguments,
     ]  # fmt: skip
     threads = max(1, len(os.sched_getaffinity(0)) // params.workers)
-    code = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    environment = {"OMP_NUM_THREADS": str(threads)} | os.environ | {"PYTHONPATH": code}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    if os.environ.get("PYTHONPATH"):
+        environment["PYTHONPATH"] += os.pathsep + os.environ["PYTHONPATH"]
+    environment.setdefault("OMP_NUM_THREADS", str(threads))
     # In its own session, as many a launcher would kill all nodes on Ctrl-C.
     process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True)
     signals: list[int] = []
@@ -75,8 +78,7 @@ def launch(module: str, arguments: list[str], params: TrainParams, run: RunSecti
     finally:
         end(process)
     if signals or process.returncode in INTERRUPTED:
-        number = (signals or [signal.SIGINT])[0]
-        raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
+        end_by_signal(signals)
     if process.returncode:
         raise ChildProcessError(
             f"The workers ended with status {process.returncode}; messages are above. Fix the cause and run "

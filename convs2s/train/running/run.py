@@ -28,7 +28,7 @@ from convs2s.train.running.checkpoint import Checkpoint, load_mean, weights_of
 from convs2s.train.running.checkpoint_copies import CheckpointCopies
 from convs2s.train.running.curves import write_curves
 from convs2s.train.running.follow import defer_signals, end_after, follow
-from convs2s.train.running.job import Job, digest_of_library, training_fingerprint
+from convs2s.train.running.job import Job, digest_of_library, list_changed, training_fingerprint
 from convs2s.train.running.launch import LAUNCHER, launch
 from convs2s.train.running.work_folder import START_MARK, WorkFolder, hold
 from convs2s.train.setup import build_training, keep_freed_memory
@@ -77,7 +77,20 @@ def train_model(
         KeyboardInterrupt, SystemExit: after Ctrl-C or another signal to end; see `defer_signals`.
     """
     mark = uuid.uuid4().hex
-    job = Job(model, train, run, seed, encoded, vocabulary, candidates, work, out, cost, code, mark)
+    job = Job(
+        model=model,
+        train=train,
+        run=run,
+        seed=seed,
+        encoded=encoded,
+        vocabulary=vocabulary,
+        candidates=candidates,
+        work=work,
+        out=out,
+        cost=cost,
+        code=code,
+        mark=mark,
+    )
     if "RANK" in os.environ or (train.workers == 1 and run.launcher is None):
         work_as_one(job)
         return
@@ -95,11 +108,13 @@ def work_as_one(job: Job, may_write: bool = True) -> None:
         if workers.writes:  # it holds the lock, so that it is held as long as anything may be written
             stack.enter_context(hold(job.work))
         keep_freed_memory()
-        inputs = job.encoded, job.vocabulary, job.table
-        training = build_training(job.model, job.train, job.seed, *inputs, workers)
+        training = build_training(
+            job.model, job.train, job.seed, job.encoded, job.vocabulary, job.table, workers
+        )
         folder = WorkFolder(job.work, training_fingerprint(job, workers.count))
-        address = job.run.checkpoints
-        copies = CheckpointCopies(address, folder.own) if workers.writes and address else None
+        copies = None
+        if workers.writes and job.run.checkpoints:
+            copies = CheckpointCopies(job.run.checkpoints, folder.own)
         begin(training, folder, copies)
         reports = train(training)
         if not workers.writes:
@@ -119,23 +134,27 @@ def work_as_one(job: Job, may_write: bool = True) -> None:
 
 def begin(training: Training, folder: WorkFolder, copies: CheckpointCopies | None) -> None:
     """Resume from the newest checkpoint, here or a copy; other workers get it from the writer."""
-    workers, optimizer = training.workers, training.optimizer
+    workers = training.workers
+    optimizer = training.optimizer
     if workers.writes:
-        if copies and (message := copies.fetch(folder.list_saved())):
-            print(message, file=sys.stderr)
+        if copies is not None:
+            message = copies.fetch(folder.list_saved())
+            if message:
+                print(message, file=sys.stderr)
         print(folder.resume(training), file=sys.stderr)
         choice = choose_precision(training.params.precision, workers.device)
         precision = training.state.precision
         if choice.precision == precision:
             print(choice, file=sys.stderr)
         else:
-            message = f"products stay in {precision}, as the training began on another machine."
-            print(message, file=sys.stderr)
+            reason = "as the training began on another machine"
+            print(f"products stay in {precision}, {reason}.", file=sys.stderr)
     if workers.count == 1:
         return
     versions = folder.prints | {"PyTorch": str(torch.__version__), "code of convs2s": digest_of_library()}
     training.state, expected = workers.from_writer((training.state, versions))
-    if differing := sorted(dict(versions.items() ^ expected.items())):
+    differing = list_changed(expected, versions)
+    if differing:
         raise ValueError(
             f"expected what the node has in whose folder the training was started, found other versions on "
             f"{socket.gethostname()} in {Path.cwd()}: {', '.join(differing)}."

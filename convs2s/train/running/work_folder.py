@@ -46,6 +46,7 @@ from convs2s.train.running.checkpoint import (
     save_checkpoint,
 )
 from convs2s.train.running.checkpoint_copies import remove_copies
+from convs2s.train.running.job import list_changed
 from convs2s.train.training import State, Training
 
 PATTERN = checkpoint_name("*")
@@ -115,7 +116,8 @@ class WorkFolder:
 
         Checkpoints ahead of the training stay: they are damaged, or training now ends before them.
         """
-        state, saved = training.state, self.list_saved()
+        state = training.state
+        saved = self.list_saved()
         earlier = [updates for updates in saved if updates < state.updates]
         ahead = [updates for updates in saved if updates > state.updates]
         bests = itertools.chain.from_iterable(state.bests(training.params.average))
@@ -143,7 +145,7 @@ class WorkFolder:
             before = read_checkpoint(newest).prints
         except (OSError, ValueError) as error:
             return f"Training starts from scratch: {error}"
-        changed = sorted(dict(before.items() ^ self.prints.items()))
+        changed = list_changed(before, self.prints)
         return (
             f"Training starts from scratch: these have changed since the checkpoint {newest} was written: "
             f"{', '.join(changed)}. The checkpoint is kept: undo the change to resume from it, or delete it."
