@@ -68,12 +68,11 @@ def evaluate(text: str) -> Any:
             read = ast.literal_eval(items.strip())
             if not isinstance(read, list | tuple):
                 return text
-            for _ in range(int(times or 1)):
+            repetitions = int(times or 1)
+            for _ in range(repetitions if read else 0):
                 values += read
-                if len(values) > MOST_LAYERS or not read:
-                    break
-            if len(values) > MOST_LAYERS:
-                return text
+                if len(values) > MOST_LAYERS:  # a number such as 10 ** 9 must not fill memory
+                    return text
     except (TypeError, ValueError, SyntaxError, RecursionError, MemoryError):  # the last: nested too deeply
         return text
     return values

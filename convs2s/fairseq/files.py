@@ -63,16 +63,17 @@ def read_checkpoint(path: Path) -> Checkpoint:
     content = content if isinstance(content, dict) else {}
     config = content.get("cfg")
     config = config if isinstance(config, dict) and config else {"model": content.get("args")}
-    parts = [find_values(config.get(part)) for part in ("task", "model")]
+    task_arguments = find_values(config.get("task"))
+    model_arguments = find_values(config.get("model"))
     tensors = content.get("model")
-    if not (parts[1] and isinstance(tensors, dict)):
+    if not (model_arguments and isinstance(tensors, dict)):
         raise ValueError(
             f"{path} lacks tensors under the key `model`, or arguments under `args` or `cfg`; expected a "
             "checkpoint saved by fairseq, such as checkpoint_best.pt. A file with only tensors does not tell "
             "what model they belong to."
         )
     check_tensors(path, tensors)
-    return Checkpoint(path, parts[0] | parts[1], tensors)  # the model's override the task's
+    return Checkpoint(path, task_arguments | model_arguments, tensors)  # the model's override the task's
 
 
 def find_values(arguments: Any) -> dict[str, Any]:
@@ -97,7 +98,8 @@ def check_tensors(path: Path, tensors: Mapping[Any, Any]) -> None:
                 f"{path}, model: expected names and plain tensors of real numbers, found {kind} under "
                 f"{reprlib.repr(name)}. Is it a checkpoint of fairseq?"
             )
-    claimed, size = sum(tensor.nbytes for tensor in tensors.values()), path.stat().st_size
+    claimed = sum(tensor.nbytes for tensor in tensors.values())
+    size = path.stat().st_size
     if claimed > MOST_NAMES * size:
         raise ValueError(
             f"{path}, model: expected tensors that the file's {size:,} bytes can hold, found tensors of "
@@ -115,8 +117,8 @@ def load(path: Path) -> Any:
             if is_out_of_memory(error) and not asks_for_more(error, path.stat().st_size):
                 raise
             # PyTorch's text has the advice to load the file without protection.
-            cause = re.search(r"GLOBAL \S+|Unsupported operand \d+|$", str(error))
-            fault = (cause and cause[0]) or f"{type(error).__name__}: {error}"
+            cause = re.search(r"GLOBAL \S+|Unsupported operand \d+", str(error))
+            fault = cause[0] if cause else f"{type(error).__name__}: {error}"
             raise ValueError(
                 f"{path} cannot be loaded safely; nothing in it was executed. Expected a whole file of "
                 "torch.save with only tensors, plain values and argparse.Namespace; found: "
@@ -152,7 +154,8 @@ def read_fairseq_dictionary(path: Path) -> list[tuple[str, int]]:
     If entries have the same spelling, text is looked up as the last of them, as in fairseq. The others keep
     their ids under a name with spaces, which no word has; they were never trained, so never generated.
     """
-    entries, rows = [(START, 0)], {START: 0}
+    entries = [(START, 0)]
+    rows = {START: 0}  # of each word, the index of its last entry
     for number, line in enumerate(read_lines(path), start=1):
         entry = line.rstrip().removesuffix(OVERWRITE)
         word, _, count = entry.rpartition(" ")
@@ -169,7 +172,10 @@ def read_fairseq_dictionary(path: Path) -> list[tuple[str, int]]:
                     "Early fairseq gave such a word this line's id; to keep the ids, append"
                     f"{OVERWRITE} to it."
                 )
-            entries[rows[word]] = (f"<overwritten in line {number}>", entries[rows[word]][1])
-        rows[word] = number
+            earlier = rows[word]
+            _, earlier_count = entries[earlier]
+            entries[earlier] = (f"<overwritten in line {number}>", earlier_count)
+        rows[word] = len(entries)
         entries.append((word, int(count)))
-    return [*entries[1:], entries[0]]
+    start, *others = entries
+    return [*others, start]

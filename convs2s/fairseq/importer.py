@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from convs2s.base.files import write_json, write_lines
+from convs2s.base.files import SIDES, write_json, write_lines
 from convs2s.base.messages import is_out_of_memory
 from convs2s.config.faults import validate
 from convs2s.config.model import ModelParams
@@ -29,7 +29,6 @@ from convs2s.text.vocabulary.codec import ALLOWED, CODES, IMPORTED_MODEL
 from convs2s.text.vocabulary.segmentation import Bpe, read_model
 from convs2s.text.vocabulary.subword_nmt import read_codes, read_pieces
 
-SIDES = ("source", "target")
 # fairseq's search: EOS only within the beam (T21), at least one token. The default limit is that of its
 # golden outputs, 1.2 S + 10 tokens; S there counts EOS, hence 11.2.
 SEARCH = TranslateParams(
@@ -85,9 +84,10 @@ def import_fairseq(
         find_language(read, side, language, dictionary)
         for side, language, dictionary in zip(SIDES, languages, dictionaries, strict=True)
     )
-    entries = [read_fairseq_dictionary(path) for path in dictionaries]
+    source_entries, target_entries = map(read_fairseq_dictionary, dictionaries)
     params = read_architecture(read)
-    model = build_model(read, params, (len(entries[0]) + len(SPECIALS), len(entries[1]) + len(SPECIALS)))
+    sizes = (len(SPECIALS) + len(source_entries), len(SPECIALS) + len(target_entries))
+    model = build_model(read, params, sizes)
     if bpe_codes:
         kind = "subword-nmt"
     elif sentencepiece_model:
@@ -100,8 +100,8 @@ def import_fairseq(
         save_model(parts / "model", model, params)
         vocabulary = parts / "vocabulary"
         vocabulary.mkdir()
-        for side, counts in zip(SIDES, entries, strict=True):
-            write_vocabulary(vocabulary / f"{side}.tsv", counts)
+        write_vocabulary(vocabulary / "source.tsv", source_entries)
+        write_vocabulary(vocabulary / "target.tsv", target_entries)
         if bpe_codes:
             read_codes(bpe_codes)  # refuses another file
             shutil.copyfile(bpe_codes, vocabulary / CODES)
@@ -150,21 +150,18 @@ def build_model(checkpoint: Checkpoint, params: ModelParams, sizes: tuple[int, i
 
 def find_language(checkpoint: Checkpoint, side: str, option: str | None, dictionary: Path) -> str:
     """Return the language of a side: that of the option, the checkpoint or the dictionary's name."""
-    values = [option, checkpoint.arguments.get(f"{side}_lang")]
-    if match := re.fullmatch(r"dict\.(\w+)\.txt", dictionary.name):
-        values.append(match[1])
+    in_name = re.fullmatch(r"dict\.(\w+)\.txt", dictionary.name)
+    values = [option, checkpoint.arguments.get(f"{side}_lang"), in_name[1] if in_name else None]
     # What the checkpoint has may be anything, such as a tensor, which is neither true nor false.
-    language = next(
-        (value for value in values if value is not None and (not isinstance(value, str) or value)), None
-    )
-    if language is None:
+    languages = [value for value in values if not isinstance(value, str | None) or value]
+    if not languages:
         raise ValueError(
             f"{checkpoint.path} does not name its {side} language. Give --{side}-language, for example en."
         )
     try:
-        return TypeAdapter(LanguageCode).validate_python(language, strict=True)
+        return TypeAdapter(LanguageCode).validate_python(languages[0], strict=True)
     except ValidationError:
         raise ValueError(
             f"{checkpoint.path}: expected a {side} language of at most 50 ASCII characters without spaces, "
-            f"found {reprlib.repr(language)}. Give --{side}-language, for example en."
+            f"found {reprlib.repr(languages[0])}. Give --{side}-language, for example en."
         ) from None

@@ -52,7 +52,8 @@ def convert_weights(tensors: Mapping[str, Tensor], max_positions: int) -> dict[s
     for their_name, full_name in names.items():
         if IGNORED.fullmatch(their_name) or their_name in norms:
             continue
-        name, tensor = rename(their_name), tensors[full_name]
+        name = rename(their_name)
+        tensor = tensors[full_name]
         if name.endswith(".weight_v"):
             norm = f"{their_name.removesuffix('v')}g"
             if norm not in norms:
@@ -74,7 +75,8 @@ def convert_weights(tensors: Mapping[str, Tensor], max_positions: int) -> dict[s
             )
         if name in ours:
             raise ValueError(f"expected one tensor for each weight, found {origins[name]} and {full_name}")
-        ours[name], origins[name] = weight, full_name
+        ours[name] = weight
+        origins[name] = full_name
     if norms:
         raise ValueError(f"expected a weight_v for {names[min(norms)]}, found none")
     return ours
@@ -92,7 +94,8 @@ def unwrap_names(tensors: Mapping[str, Tensor]) -> dict[str, str]:
     """Return the name of each tensor by fairseq's; raise ValueError if two have the same."""
     names: dict[str, str] = {}
     for full_name in tensors:
-        if (name := unwrap(full_name)) in names:
+        name = unwrap(full_name)
+        if name in names:
             raise ValueError(f"expected one tensor for each name, found {names[name]} and {full_name}")
         names[name] = full_name
     return names
