@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, NoReturn
 
 DEBUG = "CONVS2S_DEBUG"
 """Environment variable: with any value except 0, errors and interrupts show their traceback."""
@@ -21,10 +21,10 @@ OUT_OF_MEMORY = ("out of memory", "can't allocate memory")
 """What PyTorch's error says if a GPU or the machine has run out of memory."""
 
 
-def reader_is_gone() -> int:
-    """Keep Python from complaining at exit that standard output is closed; return the exit status."""
+def exit_without_reader() -> NoReturn:
+    """Exit because nobody reads standard output; Python must not complain that it is closed."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 141
+    sys.exit(141)
 
 
 def replace_closed_streams() -> None:
@@ -62,7 +62,7 @@ def report_errors(program: str, memory_advice: str, interrupted: str) -> Iterato
             warnings.showwarning = lambda message, *_, **__: warn(program, str(message))
             yield
     except BrokenPipeError:  # `| head`
-        sys.exit(reader_is_gone())
+        exit_without_reader()
     except KeyboardInterrupt:
         if debugging:
             raise

@@ -94,14 +94,14 @@ def compute_in_processes(
     work = functools.partial(apply, pickle.dumps(make))
     waiting: deque[tuple[int, Future[Result]]] = deque()
     try:
-        for chunk in itertools.chain(chunks, itertools.repeat(None)):
-            if chunk is not None:
-                waiting.append((len(chunk), pool.submit(work, chunk)))
-            elif not waiting:
-                return
-            if chunk is None or len(waiting) == 2 * workers:
+        for chunk in chunks:
+            waiting.append((len(chunk), pool.submit(work, chunk)))
+            if len(waiting) == 2 * workers:
                 size, future = waiting.popleft()
                 yield size, future.result()
+        while waiting:
+            size, future = waiting.popleft()
+            yield size, future.result()
     except BrokenProcessPool as error:
         raise ChildProcessError(
             f"one of {workers} worker processes died before its chunk was done; expected all to finish. Did "

@@ -17,6 +17,8 @@ MOSES = {
     "escape": True,
     "at_sign": "@",
 }
+# Options that change the search of the model folder, if they are given.
+LIMITS = ("max_length_ratio", "max_length_extra", "max_length_of")
 
 
 def add(commands: Any) -> None:
@@ -79,14 +81,14 @@ def run(options: argparse.Namespace) -> None:
     # This import takes seconds; --help must not.
     from convs2s.fairseq.importer import import_fairseq  # noqa: PLC0415
 
-    names = "max_length_ratio", "max_length_extra", "max_length_of"
+    limits = {name: getattr(options, name) for name in LIMITS}
     summary = import_fairseq(
         options.checkpoint,
         (options.source_dict, options.target_dict),
         options.out,
         (options.source_language, options.target_language),
         read_tokenization(options),
-        {name: value for name in names if (value := getattr(options, name)) is not None},
+        {name: value for name, value in limits.items() if value is not None},
         bpe_codes=options.bpe_codes,
         bpe_vocabulary=options.bpe_vocabulary,
         bpe_vocabulary_threshold=options.bpe_vocabulary_threshold,

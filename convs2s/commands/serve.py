@@ -80,12 +80,9 @@ def run(options: argparse.Namespace) -> None:
     for pair in pairs:
         print(f"convs2s: {pair}: {pair.translator.words.precision}", file=sys.stderr)
     batcher = Batcher(options.batch_lines, options.threads)
-    app = create_app(
-        pairs,
-        RequestReader(keys, options.max_characters, options.max_lines),
-        batcher,
-        ["localhost", "127.0.0.1", "[::1]"] if is_local and not keys else ["*"],
-    )
+    reader = RequestReader(keys, options.max_characters, options.max_lines)
+    names = ["localhost", "127.0.0.1", "[::1]"] if is_local and not keys else ["*"]
+    app = create_app(pairs, reader, batcher, names)
     with contextlib.suppress(KeyboardInterrupt):  # with which uvicorn ends after Ctrl-C
         Server(uvicorn.Config(app, host=options.host, port=options.port, **UVICORN)).run()
     if batcher.is_working:  # on lines of requests that have been cut off; Python would wait for it

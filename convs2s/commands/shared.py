@@ -10,8 +10,10 @@ from typing import Any
 MOST_PROCESSES = 2**12
 MOST_LINES = 10**6
 MOST_CHARACTERS = 10**9
-"""Of options: threads or processes, lines, and characters. The parameters have the same bounds, but importing
-them takes time that --help has not."""
+"""The largest values of options: threads or processes, lines, and characters.
+
+The first is also a bound in `convs2s.config.section`, which takes too long to import for --help.
+"""
 
 
 class Help(argparse.ArgumentDefaultsHelpFormatter):

@@ -6,7 +6,7 @@ import itertools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
@@ -116,7 +116,8 @@ def run(options: argparse.Namespace) -> None:
     if not options.sample and (options.temperature, options.top_k, options.seed) != (1.0, None, 1):
         raise ValueError("--temperature, --top-k and --seed are for sampling. Add --sample, or omit them.")
     translator, sampling = load_translator(options)
-    if (precision := translator.words.precision).is_slow:
+    precision = translator.words.precision
+    if precision.is_slow:
         print(f"convs2s: {precision}", file=sys.stderr)
     if options.input in STANDARD and is_terminal(sys.stdin) and translator.facts is not None:
         print(visible(f"{translator.facts.name}: {translator.facts.summary()}"), file=sys.stderr)
@@ -129,11 +130,8 @@ def run(options: argparse.Namespace) -> None:
         open_output(options.alignment) if options.alignment else contextlib.nullcontext() as links,
     ):
         count = count_lines(source, name)
-        if second and (second_count := count_lines(second, str(second_path))) != count:
-            raise ValueError(
-                f"{second_path} has {second_count} lines but {name} "
-                f"{'is a pipe' if count is None else f'has {count}'}. {EQUAL}"
-            )
+        if second:
+            require_lines(second, str(second_path), name, count)
         second_lines = decode_lines(second or (), second_path)
         hides_bar = count is None or (options.output in STANDARD and is_terminal(sys.stdout))
         # Long sentences come first in each chunk, so recent speed misleads; smoothing=0 shows the average.
@@ -149,7 +147,7 @@ def run(options: argparse.Namespace) -> None:
                     lines = [f"{score.log_likelihood:.4f}\t{score.tokens}" for score in scores]
                     unknown_characters += sum(score.unknown_characters for score in scores)
                 else:
-                    from_here = sampling and sampling.model_copy(update={"first": number})
+                    from_here = None if sampling is None else sampling.model_copy(update={"first": number})
                     n_best_lists = translator.translate_n_best(
                         texts, prefixes=paired, sampling=from_here, on_done=bar.update
                     )
@@ -165,6 +163,14 @@ def run(options: argparse.Namespace) -> None:
     report_unknown(unknown_characters, is_scoring=bool(options.score))
 
 
+def require_lines(second: IO[bytes], second_name: str, name: str, count: int | None) -> None:
+    """Raise ValueError unless a second text has as many lines as the first: `count`, None for a pipe."""
+    second_count = count_lines(second, second_name)
+    if second_count != count:
+        found = "is a pipe" if count is None else f"has {count}"
+        raise ValueError(f"{second_name} has {second_count} lines but {name} {found}. {EQUAL}")
+
+
 def report_unknown(count: int, is_scoring: bool) -> None:
     """Print how many characters the model never saw, if any, and what was done with them."""
     if count == 0:
@@ -177,7 +183,8 @@ def report_unknown(count: int, is_scoring: bool) -> None:
 
 def load_translator(options: argparse.Namespace) -> "tuple[Translator, Sampling | None]":
     """Load the model with the requested settings; return it, and how to sample, None to search."""
-    changes = {name: value for name in SEARCH if (value := getattr(options, name)) is not None}
+    settings = {name: getattr(options, name) for name in SEARCH}
+    changes = {name: value for name, value in settings.items() if value is not None}
     if options.sample:
         changes["n_best"] = changes["beam_size"] = options.n_best or 1
     elif "beam_size" in changes and "n_best" not in changes:
@@ -194,8 +201,15 @@ def load_translator(options: argparse.Namespace) -> "tuple[Translator, Sampling 
         sampling = validate(Sampling, drawn, "sampling is invalid") if options.sample else None
         if options.threads is not None:
             torch.set_num_threads(options.threads)
-        settings = {name: getattr(options, name) for name in ("replace", "candidates", "processes")}
-        return load(options.model, options.device, **settings, **changes), sampling
+        translator = load(
+            options.model,
+            options.device,
+            replace=options.replace,
+            candidates=options.candidates,
+            processes=options.processes,
+            **changes,
+        )
+        return translator, sampling
 
 
 def format_lines(

@@ -71,11 +71,11 @@ class EncodedCorpus(FlatIds):
     def open(cls, folder: Path, side: str) -> Self:
         """Open a side, "source" or "target", of a folder written by `write_encoded`."""
         ids = open_array(folder / f"{side}.ids.npy")
-        sides = {name: open_array(folder / f"{name}.offsets.npy") for name in SIDES}
-        offsets = sides[side]
+        source, target = (open_array(folder / f"{name}.offsets.npy") for name in SIDES)
+        offsets = source if side == "source" else target
         rises = len(offsets) and offsets[0] == 0 and np.all(offsets[1:] > offsets[:-1])
-        if not (rises and offsets[-1] == len(ids) and len({len(array) for array in sides.values()}) == 1):
-            both = " and ".join(np.array2string(array, threshold=4) for array in sides.values())
+        if not (rises and offsets[-1] == len(ids) and len(source) == len(target)):
+            both = " and ".join(np.array2string(array, threshold=4) for array in (source, target))
             raise ValueError(
                 f"{folder}: expected {side}.offsets.npy to rise from 0 to the {len(ids):,} ids of "
                 f"{side}.ids.npy, with as many sentences on either side, found {both}. Was a file truncated "
@@ -107,7 +107,8 @@ class FlatIdsWriter:
 
     def __init__(self, folder: Path, name: str, dtype: DTypeLike) -> None:
         self.ids, self.offsets = folder / f"{name}.ids.npy", folder / f"{name}.offsets.npy"
-        self._stream, self._dtype = self.ids.open("wb"), np.dtype(dtype)
+        self._stream = self.ids.open("wb")
+        self._dtype = np.dtype(dtype)
         self._lengths = [np.zeros(1, np.int64)]
         self._write_header()
 

@@ -20,7 +20,7 @@ class Vocabulary:
     """
 
     def __init__(self, entries: Sequence[str]) -> None:
-        """Args: entries: without the special symbols or duplicates."""
+        """Number the entries, which are without the special symbols and duplicates."""
         self._entries = [*SPECIALS, *entries]
         self._ids = {entry: i for i, entry in enumerate(entries, start=len(SPECIALS))}
         assert len(self._ids) == len(entries), "an entry occurs twice"

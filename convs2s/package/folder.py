@@ -169,9 +169,10 @@ def list_models(folder: Path) -> list[Path]:
 
 def check_same(first: Path, other: Path) -> None:
     """Raise ValueError unless two models can translate together: same words, same ids."""
-    digests = [read_description(folder).files for folder in (first, other)]
-    for name in sorted((digests[0].keys() | digests[1].keys()) - OWN):
-        if digests[0].get(name) != digests[1].get(name):
+    first_digests = read_description(first).files
+    other_digests = read_description(other).files
+    for name in sorted((first_digests.keys() | other_digests.keys()) - OWN):
+        if first_digests.get(name) != other_digests.get(name):
             raise ValueError(
                 f"{first / name} and {other / name} differ. Expected members of an ensemble to share "
                 "vocabularies and tokenization, such as the seeds of one run."

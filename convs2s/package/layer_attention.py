@@ -56,12 +56,12 @@ def read_layers(translator: WordTranslator, words: Sequence[str]) -> LayerAttent
         memory = model.encode(pad_ids([rows[0].ids]).to(translator.device))
         targets = pad_ids([[EOS, *best.tokens[:-1]]]).to(translator.device)
         _, attention, _ = model.features(targets, memory)
-    source, target = translator.source, translator.target.vocabulary
+    source = translator.source
     return LayerAttention(
         layers=np.stack([weights[0].cpu().numpy() for weights in attention]),
         numbers=[i for i, block in enumerate(model.decoder.layers(), start=1) if block.attention is not None],
         source=[*source.pieces(sentence), source.vocabulary.entry(EOS)],
-        target=[target.entry(token) for token in best.tokens],
+        target=[translator.target.vocabulary.entry(token) for token in best.tokens],
     )
 
 

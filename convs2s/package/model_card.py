@@ -15,8 +15,14 @@ from convs2s.package.facts import Facts
 from convs2s.text.languages import name
 
 # Titles of our scores, and the Hub's names for them.
-SCORES = {"bleu": ("BLEU, detokenized", "bleu"), "bleu_tokenized": ("BLEU, tokenized", "bleu")}
-SCORES |= {"chrf": ("chrF2", "chrf"), **{f"rouge{n}": (f"ROUGE-{n}", "rouge") for n in "12L"}}
+SCORES = {
+    "bleu": ("BLEU, detokenized", "bleu"),
+    "bleu_tokenized": ("BLEU, tokenized", "bleu"),
+    "chrf": ("chrF2", "chrf"),
+    "rouge1": ("ROUGE-1", "rouge"),
+    "rouge2": ("ROUGE-2", "rouge"),
+    "rougeL": ("ROUGE-L", "rouge"),
+}
 # The Hub's identifiers of licenses; any other license is `other` there, with a name.
 LICENSE = re.compile(r"mit|apache-2\.0|cc0-1\.0|cc-by(-nc)?(-nd|-sa)?-[234]\.0")
 USE = """\
@@ -46,11 +52,11 @@ def describe_model(model: Path, segmentation: str) -> dict[str, str]:
     with safe_open(model / WEIGHTS, framework="numpy") as weights:
         shapes = [weights.get_slice(name).get_shape() for name in weights.keys()]  # noqa: SIM118  # no dict
     p = description.architecture
-    encoder, decoder = len(p.encoder_widths), len(p.decoder_widths)
-    seen = receptive_field(p.encoder_kernels), receptive_field(p.decoder_kernels)
+    layers = f"{len(p.encoder_widths)} encoder, {len(p.decoder_widths)} decoder"
+    seen = f"{receptive_field(p.encoder_kernels)} and {receptive_field(p.decoder_kernels)} tokens"
     sizes = f"{description.source_size:,} source and {description.target_size:,} target entries"
     return {
-        "layers": f"{encoder} encoder, {decoder} decoder; they see {seen[0]} and {seen[1]} tokens",
+        "layers": f"{layers}; they see {seen}",
         "encoder, from the bottom": describe_blocks(p.encoder_widths, p.encoder_kernels),
         "decoder, from the bottom": describe_blocks(p.decoder_widths, p.decoder_kernels),
         "embedding": f"{p.embedding_size} channels",
@@ -77,10 +83,13 @@ def model_card(facts: Facts) -> str:
         **facts.model,
         "seed": str(facts.seed),
     }
-    measured = [(key, facts.scores[key], *SCORES[key]) for key in SCORES if key in facts.scores]
-    scores = [
-        (title, f"{score:.2f}", f"`{facts.signatures.get(key, '')}`") for key, score, title, _ in measured
-    ]
+    scores = []
+    metrics = []
+    for key, (title, hub_name) in SCORES.items():
+        if key in facts.scores:
+            score = facts.scores[key]
+            scores.append((title, f"{score:.2f}", f"`{facts.signatures.get(key, '')}`"))
+            metrics.append({"type": hub_name, "name": title, "value": round(score, 2)})
     training = [(f"`{key}`", json.dumps(value)) for key, value in facts.training.items()]
     caption = f"## Scores on the test set\n\n`{facts.test_set}`\n\n"
     tables = [
@@ -88,9 +97,6 @@ def model_card(facts: Facts) -> str:
         write_table(caption, ("score", "", "sacreBLEU signature"), scores),
         write_table("## Sentences to try\n\n", ("test sentence", "reference"), facts.examples),
         write_table("## Training\n\n", ("key of params.yaml", "value"), training),
-    ]
-    metrics = [
-        {"type": metric, "name": title, "value": round(score, 2)} for _, score, title, metric in measured
     ]
     return write_card(facts.name, facts.languages, facts.data_license, tables, metrics, facts.test_set)
 
@@ -105,14 +111,16 @@ def write_card(
 ) -> str:
     """Return a card as Markdown, after its front matter; the data's license also applies to the model."""
     task = "translation" if languages[0] != languages[1] else "summarization"
-    words = make_identifier(data_license)
-    content: dict[str, object] = {
-        "language": list(dict.fromkeys(languages)),
-        **({"license": words} if LICENSE.fullmatch(words) else {"license": "other", "license_name": words}),
-        "library_name": "convs2s",
-        "pipeline_tag": task,
-        "tags": ["convs2s", "fconv", "arxiv:1705.03122"],
-    }
+    license_name = make_identifier(data_license)
+    content: dict[str, object] = {"language": list(dict.fromkeys(languages))}
+    if LICENSE.fullmatch(license_name):
+        content["license"] = license_name
+    else:
+        content["license"] = "other"
+        content["license_name"] = license_name
+    content["library_name"] = "convs2s"
+    content["pipeline_tag"] = task
+    content["tags"] = ["convs2s", "fconv", "arxiv:1705.03122"]
     if metrics:
         dataset = {"type": make_identifier(title), "name": test_set or title}
         results = [{"task": {"type": task}, "dataset": dataset, "metrics": metrics}]

@@ -28,20 +28,21 @@ def write_candidates_of_text(model: Path, source: Path, target: Path, out: Path)
         OSError: if a file cannot be read or written.
         ValueError: if a file is damaged, or the files differ in their number of lines.
     """
-    sizes = [len(read_vocabulary(model / f"{side}.tsv")) for side in SIDES]
+    source_size, target_size = (len(read_vocabulary(model / f"{side}.tsv")) for side in SIDES)
     is_file = out.is_file() or not out.exists()  # else perhaps /dev/fd/63
     with temporary_folder(out.parent if is_file else Path(tempfile.gettempdir())) as work:
         folder = Path(work) / "encoded"
-        write_encoded(folder, encode_pairs(read_words(model, source, target), model), (sizes[0], sizes[1]))
-        sides = [EncodedCorpus.open(folder, side) for side in SIDES]
-        corpus = copy_ids(sides[0], sides[1], Path(work))
+        encoded = encode_pairs(read_words(model, source, target), model)
+        write_encoded(folder, encoded, (source_size, target_size))
+        source_ids, target_ids = (EncodedCorpus.open(folder, side) for side in SIDES)
+        corpus = copy_ids(source_ids, target_ids, Path(work))
         links = align(corpus, ITERATIONS, Path(work))
         candidates = build_candidates(corpus, links, MOST)
         write_candidates(out, candidates)
     linked = int((candidates.offsets[1:] > candidates.offsets[:-1]).sum())
     return (
-        f"{len(sides[0]):,} pairs: {len(candidates.targets):,} candidates for {linked:,} of "
-        f"{sizes[0]:,} source entries"
+        f"{len(source_ids):,} pairs: {len(candidates.targets):,} candidates for {linked:,} of "
+        f"{source_size:,} source entries"
     )
 
 

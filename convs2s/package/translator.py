@@ -75,7 +75,10 @@ class Translator:
         dictionary: Mapping[str, str] | None,
         facts: Facts | None = None,
     ) -> None:
-        self.words, self.source, self.target, self.dictionary = words, source, target, dictionary
+        self.words = words
+        self.source = source
+        self.target = target
+        self.dictionary = dictionary
         self.facts = facts
 
     def translate(
@@ -141,7 +144,7 @@ class Translator:
         translations: str | Sequence[str],
         on_done: Callable[[int], object] | None = None,
     ) -> list[GivenScore]:
-        """Return the likelihood of the given translation of each text; `on_done` as above.
+        """Return the likelihood of the given translation of each text; `on_done` as `translate_n_best`.
 
         Characters that the model never saw, and words with such letters, are left out of both.
 
@@ -237,7 +240,9 @@ def load(
             shared by this many processes, or the members of an ensemble have different vocabularies or
             tokenization.
     """
-    paths = [Path(folder) for folder in ([folders] if isinstance(folders, str | Path) else folders)]
+    if isinstance(folders, str | Path):
+        folders = [folders]
+    paths = [Path(folder) for folder in folders]
     settings = read_settings(paths[0])
     for member in paths[1:]:
         check_whole(member)

@@ -67,5 +67,6 @@ def sentence_chrf(hypothesis: str, reference: str) -> float:
 
 def length_ratio(hypotheses: Sequence[str], references: Sequence[str]) -> float:
     """Return hypothesis words per reference word, in tokenized text."""
-    words, reference_words = (sum(len(line.split()) for line in lines) for lines in (hypotheses, references))
+    words = sum(len(line.split()) for line in hypotheses)
+    reference_words = sum(len(line.split()) for line in references)
     return words / max(reference_words, 1)

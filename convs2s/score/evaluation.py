@@ -77,10 +77,10 @@ def evaluate(texts: Sequence[ScoredText], references: ReferenceSet, rouge: str |
     text's, nested by member, and those of plain text under without_replacement.
     """
     scores = [score_text(text, references, SETTINGS[rouge] if rouge else None) for text in texts]
-    rows = [
-        {"text": text.text, "member": text.member, **{name: score.value for name, score in row.items()}}
-        for text, row in zip(texts, scores, strict=True)
-    ]
+    rows = []
+    for text, scores_of_text in zip(texts, scores, strict=True):
+        values = {name: score.value for name, score in scores_of_text.items()}
+        rows.append({"text": text.text, "member": text.member, **values})
     table = score_table(rows)
     final = texts[-1].text
     metrics = nested_metrics(table, final)

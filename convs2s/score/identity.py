@@ -1,8 +1,10 @@
 """The identity of a test set: name, lines and hash, without which scores cannot be compared (T30)."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from convs2s.base.files import further_references, read_folder, read_json, read_lines
 from convs2s.base.messages import inflect
@@ -25,15 +27,20 @@ class SetIdentity:
 
 def identify(folder: Path) -> SetIdentity:
     """Return the identity of a split written by the stage download."""
-    lines, digest = 0, hashlib.sha256()
+    lines = 0
+    digest = hashlib.sha256()
     further = [list(read_lines(path)) for path in further_references(folder)]
     for pair, *references in zip(read_folder(folder), *further, strict=True):
         digest.update(("\t".join([*pair, *references]) + "\n").encode())
         lines += 1
-    content = read_json(folder / "provenance.json")
-    names = [  # those of sacreBLEU have one; others have those of their files
-        source.get("name") or " and ".join(file["name"] for file in source["files"])
-        for source in content["sources"]
-    ]
-    name = " and ".join([", ".join(names), *(file["name"] for file in content.get("references", []))])
-    return SetIdentity(name, lines, digest.hexdigest())
+    provenance = read_json(folder / "provenance.json")
+    sources = ", ".join(name_source(source) for source in provenance["sources"])
+    further_names = [file["name"] for file in provenance.get("references", [])]
+    return SetIdentity(" and ".join([sources, *further_names]), lines, digest.hexdigest())
+
+
+def name_source(source: Mapping[str, Any]) -> str:
+    """Return the name of a set of sacreBLEU, or those of the files that the pairs are from."""
+    if "name" in source:
+        return str(source["name"])
+    return " and ".join(file["name"] for file in source["files"])

@@ -80,10 +80,10 @@ def easy_to_read(shapes: Sequence[tuple[int, ...]], count: int) -> list[int]:
 def make_label(token: str) -> str:
     """Return a token as a label: shortened if too long, and only with characters that the font can show."""
     font = get_font(findfont(FONT))
-    characters = [
+    label = "".join(
         char if char.isprintable() and font.get_char_index(ord(char)) else MISSING for char in token
-    ]
-    return "".join(characters if len(token) <= LONGEST_LABEL else [*characters[: LONGEST_LABEL - 1], "…"])
+    )
+    return label if len(label) <= LONGEST_LABEL else label[: LONGEST_LABEL - 1] + "…"
 
 
 def plot_curves(trainings: Mapping[str, Path]) -> Figure:

@@ -84,7 +84,8 @@ def list_languages(pairs: Sequence[Pair]) -> list[Language]:
 
 def list_alternatives(lines: Sequence[Sequence[Translation]], limit: int) -> list[str]:
     """Return further translations of a text, best first; as many as its line with the most, up to a limit."""
-    ranks = range(1, 1 + min(limit, max(map(len, lines)) - 1))
+    most = max(map(len, lines)) - 1  # without the best ones
+    ranks = range(1, 1 + min(limit, most))
     return list(dict.fromkeys(join(lines, rank) for rank in ranks))
 
 
@@ -103,7 +104,8 @@ def describe_pair(pair: Pair) -> Model:
     facts = pair.translator.facts
     summary = facts.summary() if facts else ""
     if pair.members > 1:
-        summary = f"Ensemble of {pair.members} models{summary and ', the first: '}{summary}"
+        ensemble = f"Ensemble of {pair.members} models"
+        summary = f"{ensemble}, the first: {summary}" if summary else ensemble
     return Model(
         source=pair.source,
         target=pair.target,

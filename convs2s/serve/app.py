@@ -34,7 +34,10 @@ from convs2s.serve.requests import RequestReader, TextRequest, TranslateRequest,
 from convs2s.text.languages import name
 
 PAGE = Path(__file__).parent / "page"
-EMPTY = Translation("", 0.0, 0.0, [], [], [], None, [])
+EMPTY = Translation(
+    text="", score=0.0, log_likelihood=0.0, tokens=[], words=[], replacements=[], attention=None, sources=[]
+)
+"""The translation of an empty line."""
 
 
 def create_app(

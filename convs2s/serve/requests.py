@@ -38,11 +38,8 @@ class TextRequest(BaseModel):
         """Leave out fields that are null or empty, as clients send what they do not set; `q` may be empty."""
         if not isinstance(fields, dict):
             return fields
-        return {
-            name: value
-            for name, value in fields.items()
-            if not (value is None or (value == "" and name != "q"))
-        }
+        given = {name: value for name, value in fields.items() if value is not None}
+        return {name: value for name, value in given.items() if value != "" or name == "q"}
 
     @property
     def texts(self) -> list[list[str]]:
