@@ -13,18 +13,20 @@ from convs2s.base.files import read_pairs, write_lines
 from convs2s.text.alignment.backends import BACKENDS
 from convs2s.text.alignment.word_ids import number_words
 
-Pair = list[tuple[int, int]]
+PairLinks = list[tuple[int, int]]
 """Links of a sentence pair, as positions from 0."""
 
 
-def align_text(backend: str, source: Path, target: Path, iterations: int, folder: Path) -> Iterator[Pair]:
+def align_text(
+    backend: str, source: Path, target: Path, iterations: int, folder: Path
+) -> Iterator[PairLinks]:
     """Yield the links of a backend of ours, for two files of words."""
     corpus, _ = number_words(source, target, folder)
     for links in BACKENDS[backend](corpus, iterations, folder):
         yield from links.lists()
 
 
-def systran(source: Path, target: Path, iterations: int, folder: Path) -> Iterator[Pair]:
+def systran(source: Path, target: Path, iterations: int, folder: Path) -> Iterator[PairLinks]:
     """Yield the links of systran-align, without its pruning; pairs with an empty side have none."""
     module = importlib.import_module("systran_align")
     text = folder / "text"

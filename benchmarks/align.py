@@ -20,14 +20,14 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 
-from benchmarks._aligners import Pair, available
+from benchmarks._aligners import PairLinks, available
 from convs2s.base.files import read_lines
 from convs2s.text.alignment.backends import parse_links
 from convs2s.text.alignment.link_counting import build_dictionary
 from convs2s.text.alignment.word_ids import number_words, pack_links
 
 
-def alignment_error_rate(hypotheses: Iterable[Pair], references: Iterable[Pair]) -> float:
+def alignment_error_rate(hypotheses: Iterable[PairLinks], references: Iterable[PairLinks]) -> float:
     """Return 1 - 2 |A and S| / (|A| + |S|) over all pairs (Och and Ney, 2003), for links S that are all sure.
 
     Args:
@@ -60,7 +60,7 @@ def measure(name: str, arguments: argparse.Namespace, out: Path) -> dict[str, fl
     }
 
 
-def read_links(path: Path) -> Iterator[Pair]:
+def read_links(path: Path) -> Iterator[PairLinks]:
     """Yield the links in each line of a file."""
     return map(parse_links, read_lines(path))
 

@@ -165,10 +165,10 @@ def decode_lines(raw_lines: Iterable[bytes], name: object, first: int = 1) -> It
             f"first, for example: {command}."
         ) from error
     except DAMAGE_ERRORS as error:
-        raise damaged(name, f"line {number}", error) from error
+        raise damage_error(name, f"line {number}", error) from error
 
 
-def damaged(name: object, place: str, error: Exception) -> ValueError:
+def damage_error(name: object, place: str, error: Exception) -> ValueError:
     """Return the error for a file that cannot be read beyond a place, because of a DAMAGE_ERROR."""
     return ValueError(
         f"{name} cannot be read past {place}: {error}. Expected an undamaged file: is the download "

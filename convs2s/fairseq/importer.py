@@ -113,7 +113,7 @@ def import_fairseq(
         write_json(vocabulary / "segmentation.json", {"kind": kind, "origin": "fairseq"})
         write_dictionary(parts / "dictionary.tsv", [])
         rows = model_card.describe_model(parts / "model", kind)
-        table = model_card.write_table("", ("", ""), list(rows.items()))
+        table = model_card.format_table("", ("", ""), list(rows.items()))
         title = f"{checkpoint.name}, imported from fairseq"
         write_package(
             out,
@@ -122,7 +122,7 @@ def import_fairseq(
             dictionary=parts / "dictionary.tsv",
             candidates=None,
             settings=Settings((source, target), tokenize, translate, replace=False),
-            card=model_card.write_card(title, (source, target), "unknown", [table]),
+            card=model_card.format_card(title, (source, target), "unknown", [table]),
         )
     return f"{rows['layers']}; parameters: {rows['parameters']}; vocabulary: {rows['vocabulary']}"
 

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from convs2s.base.files import read_json
 from convs2s.config.faults import list_faults
-from convs2s.text.languages import name
+from convs2s.text.languages import language_name
 
 FACTS = "facts.json"
 
@@ -53,7 +53,7 @@ class Facts:
 
     def summary(self) -> str:
         """Return on one line what the model was trained on, and how well it translates."""
-        source, target = map(name, self.languages)
+        source, target = map(language_name, self.languages)
         text = f" of {self.domain}" if self.domain else ""
         bleu = f"; {self.scores['bleu']:.1f} BLEU on its test set" if "bleu" in self.scores else ""
         pairs = f"{self.pairs:,} sentence pairs{text} (license: {self.data_license})"

@@ -12,7 +12,7 @@ from safetensors import safe_open
 from convs2s.model.description import WEIGHTS, read_description
 from convs2s.model.glu_block import receptive_field
 from convs2s.package.facts import Facts
-from convs2s.text.languages import name
+from convs2s.text.languages import language_name
 
 # Titles of our scores, and the Hub's names for them.
 SCORES = {
@@ -75,7 +75,7 @@ def model_card(facts: Facts) -> str:
     """Return the card of a model that was trained here; it depends only on the facts."""
     data = (facts.name, facts.domain, f"license: {facts.data_license}")
     rows = {
-        "languages": " to ".join(map(name, facts.languages)),
+        "languages": " to ".join(map(language_name, facts.languages)),
         "training data": "; ".join(filter(None, data)),
         "sentence pairs": f"{facts.pairs:,}, after filtering",
         "words in them": f"{facts.words[0]:,} source, {facts.words[1]:,} target",
@@ -93,15 +93,15 @@ def model_card(facts: Facts) -> str:
     training = [(f"`{key}`", json.dumps(value)) for key, value in facts.training.items()]
     caption = f"## Scores on the test set\n\n`{facts.test_set}`\n\n"
     tables = [
-        write_table("", ("", ""), list(rows.items())),
-        write_table(caption, ("score", "", "sacreBLEU signature"), scores),
-        write_table("## Sentences to try\n\n", ("test sentence", "reference"), facts.examples),
-        write_table("## Training\n\n", ("key of params.yaml", "value"), training),
+        format_table("", ("", ""), list(rows.items())),
+        format_table(caption, ("score", "", "sacreBLEU signature"), scores),
+        format_table("## Sentences to try\n\n", ("test sentence", "reference"), facts.examples),
+        format_table("## Training\n\n", ("key of params.yaml", "value"), training),
     ]
-    return write_card(facts.name, facts.languages, facts.data_license, tables, metrics, facts.test_set)
+    return format_card(facts.name, facts.languages, facts.data_license, tables, metrics, facts.test_set)
 
 
-def write_card(
+def format_card(
     title: str,
     languages: tuple[str, str],
     data_license: str,
@@ -128,12 +128,12 @@ def write_card(
         content["model-index"] = [{"name": title, "results": results}]
     # JSON is YAML.
     front = "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in content.items())
-    pair = " to ".join(map(name, languages))
+    pair = " to ".join(map(language_name, languages))
     text = f"A convolutional sequence to sequence model (Gehring et al., 2017), from {pair}."
     return "\n".join([f"---\n{front}---\n", f"# {title}\n", f"{text}\n", *filter(None, tables), USE])
 
 
-def write_table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def format_table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a Markdown table below a caption, nothing if it has no rows; bars, which end cells, escaped."""
     if not rows:
         return ""

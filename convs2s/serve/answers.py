@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from convs2s.package.layer_attention import LayerAttention
 from convs2s.package.translator import Translation
 from convs2s.serve.pairs import Pair
-from convs2s.text.languages import name
+from convs2s.text.languages import language_name
 
 UNKNOWN = "Number of characters that the model never saw, if any; they were copied."
 
@@ -79,7 +79,10 @@ def list_languages(pairs: Sequence[Pair]) -> list[Language]:
     targets: dict[str, list[str]] = {code: [] for pair in pairs for code in (pair.source, pair.target)}
     for pair in pairs:
         targets[pair.source].append(pair.target)
-    return [Language(code=code, name=name(code), targets=sorted(targets[code])) for code in sorted(targets)]
+    return [
+        Language(code=code, name=language_name(code), targets=sorted(targets[code]))
+        for code in sorted(targets)
+    ]
 
 
 def list_alternatives(lines: Sequence[Sequence[Translation]], limit: int) -> list[str]:
@@ -109,7 +112,7 @@ def describe_pair(pair: Pair) -> Model:
     return Model(
         source=pair.source,
         target=pair.target,
-        languages=f"{name(pair.source)} → {name(pair.target)}",
+        languages=f"{language_name(pair.source)} → {language_name(pair.target)}",
         name=facts.name if facts else str(pair),
         summary=summary,
         examples=[source for source, _ in facts.examples] if facts else [],

@@ -31,7 +31,7 @@ from convs2s.serve.batching import Batcher
 from convs2s.serve.endings import EndingMiddleware
 from convs2s.serve.pairs import Pair, find_pair
 from convs2s.serve.requests import RequestReader, TextRequest, TranslateRequest, describe_body
-from convs2s.text.languages import name
+from convs2s.text.languages import language_name
 
 PAGE = Path(__file__).parent / "page"
 EMPTY = Translation(
@@ -97,8 +97,11 @@ def add_translations(app: FastAPI, pairs: Sequence[Pair], reader: RequestReader,
         """Return, for each text and each of its lines, the hypotheses, best first."""
         pair = find_pair(pairs, fields.source, fields.target)
         filled = [line for text in fields.texts for line in text if line.strip()]
-        ranked = iter(await batcher.process(pair.translate, filled, request.is_disconnected))
-        return [[next(ranked) if line.strip() else [EMPTY] for line in text] for text in fields.texts]
+        translated = iter(await batcher.process(pair.translate, filled, request.is_disconnected))
+        texts = []
+        for text in fields.texts:
+            texts.append([next(translated) if line.strip() else [EMPTY] for line in text])
+        return texts
 
     Fields = Annotated[TranslateRequest, Depends(reader.read_translate)]
 
@@ -200,8 +203,8 @@ def add_descriptions(app: FastAPI, pairs: Sequence[Pair], reader: RequestReader)
             "filesTranslation": False,
             "supportedFilesFormat": [],
             "language": {
-                "source": {"code": first.source, "name": name(first.source)},
-                "target": {"code": first.target, "name": name(first.target)},
+                "source": {"code": first.source, "name": language_name(first.source)},
+                "target": {"code": first.target, "name": language_name(first.target)},
             },
         }
 

@@ -23,7 +23,7 @@ NAMES = {
 }  # fmt: skip
 
 
-def name(code: str) -> str:
+def language_name(code: str) -> str:
     """Return a language's name; for a code that is not listed, the code."""
     return NAMES.get(code, code)
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from lxml import etree  # type: ignore[import-untyped]
 
-from convs2s.base.files import DAMAGE_ERRORS, REMOVE_BYTES, damaged, open_text
+from convs2s.base.files import DAMAGE_ERRORS, REMOVE_BYTES, damage_error, open_text
 from convs2s.base.messages import inflect
 from convs2s.text.sources.notes import Notes
 
@@ -91,7 +91,7 @@ def read_memory(path: Path, languages: tuple[str, str]) -> Iterator[tuple[str, s
             require_readable(path, units.error_log, notes)
             raise ValueError(f"{path} is not well-formed XML: {error}. Expected .tmx or .xliff.") from error
         except DAMAGE_ERRORS as error:
-            raise damaged(path, inflect(pairs, "pair"), error) from error
+            raise damage_error(path, inflect(pairs, "pair"), error) from error
     require_readable(path, units.error_log, notes)
     bases = Counter(map(base_language, varieties))
     for code, count in varieties.items():

@@ -74,7 +74,7 @@ def write_codecs(
         name = f"vocabulary.{side}_size"
         if kind == "word":
             if size > len(words):
-                raise too_large(name, size, len(words), "different words")
+                raise size_error(name, size, len(words), "different words")
             entries = most_frequent(words)[:size]
         else:
             model = both or learn(kind, words, size, name)
@@ -86,7 +86,7 @@ def write_codecs(
     write_json(folder / "segmentation.json", record)
 
 
-def too_large(name: str, size: int, most: int, what: str) -> ValueError:
+def size_error(name: str, size: int, most: int, what: str) -> ValueError:
     """Return the error for a vocabulary larger than the training text allows."""
     return ValueError(
         f"{name} is {size:,} but the training text has only {most:,} {what}. Expected at most {most:,}: "
@@ -131,7 +131,7 @@ def learn(kind: str, counts: Mapping[str, int], size: int, name: str) -> bytes:
         )
     except RuntimeError as error:
         if most := re.search(r"set it to a value <= (\d+)", str(error)):
-            raise too_large(name, size, int(most[1]) - 1, "useful pieces") from error
+            raise size_error(name, size, int(most[1]) - 1, "useful pieces") from error
         if fewest := re.search(r"smaller than required_chars\. \d+ vs (\d+)", str(error)):
             least = f"{int(fewest[1]) - 1:,}"
             raise ValueError(
@@ -141,5 +141,5 @@ def learn(kind: str, counts: Mapping[str, int], size: int, name: str) -> bytes:
         raise
     pieces = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue()).get_piece_size() - 1
     if pieces < size:
-        raise too_large(name, size, pieces, "useful pieces")
+        raise size_error(name, size, pieces, "useful pieces")
     return model.getvalue()

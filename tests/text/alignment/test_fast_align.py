@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks._aligners import Pair, systran
+from benchmarks._aligners import PairLinks, systran
 from benchmarks.align import alignment_error_rate, equal_entries
 from convs2s.text.alignment import fast_align, word_ids
 from convs2s.text.alignment.fast_align import Direction, align
@@ -32,7 +32,7 @@ def numbered(folder: Path, pairs: Pairs) -> tuple[Corpus, list[list[str]]]:
     return number(folder, [(" ".join(source), " ".join(target)) for source, target in pairs])
 
 
-def aligned(folder: Path, pairs: Pairs, iterations: int = 5) -> list[Pair]:
+def aligned(folder: Path, pairs: Pairs, iterations: int = 5) -> list[PairLinks]:
     """Write and align a corpus."""
     return unpack(align(numbered(folder, pairs)[0], iterations, folder))
 
