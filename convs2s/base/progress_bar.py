@@ -38,7 +38,8 @@ class Progress:
 
     def add_update(self, report: Numbers, seconds: float) -> None:
         """Advance by an update, given the fields of its report, which took `seconds`."""
-        batch, batches = int(report["batch"] or 0), int(report["batches"] or 0)
+        batch = int(report["batch"] or 0)
+        batches = int(report["batches"] or 0)
         if self.bar is None:
             description = f"epoch {report['epoch']}"
             self.bar = ProgressBar(total=batches, initial=batch - 1, desc=description, bar_format=BAR)

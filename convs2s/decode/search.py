@@ -300,8 +300,10 @@ class Search(ABC):
     """
 
     def __init__(self, params: TranslateParams, keep_attention: bool) -> None:
-        self.params, self.keep_attention = params, keep_attention
-        self.wanted, self.first_beams = params.beam_size, 1
+        self.params = params
+        self.keep_attention = keep_attention
+        self.wanted = params.beam_size
+        self.first_beams = 1
 
     @abstractmethod
     def extend(

@@ -80,9 +80,13 @@ class WordTranslator:
         selection: VocabularySelection | None = None,
         processes: int = 1,
     ) -> None:
+        self.model = model
+        self.source = source
+        self.target = target
+        self.params = params
+        self.device = device
+        self.selection = selection
         self.processes = processes if device.type == "cpu" else 1
-        self.model, self.source, self.target = model, source, target
-        self.params, self.device, self.selection = params, device, selection
 
     @property
     def precision(self) -> Choice:

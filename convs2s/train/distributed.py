@@ -114,11 +114,11 @@ def join_workers(local_workers: int, may_write: bool = True) -> Iterator[Workers
         torch.cuda.set_device(device)
     try:
         dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=TIMEOUT)
-        candidates = [False] * count
-        dist.all_gather_object(candidates, may_write)
-        if True not in candidates:
+        may_write_of_rank = [False] * count
+        dist.all_gather_object(may_write_of_rank, may_write)
+        if True not in may_write_of_rank:
             raise ValueError("no node is in the folder where the training was started, or shares it.")
-        yield Workers(rank, count, device, candidates.index(True))
+        yield Workers(rank, count, device, may_write_of_rank.index(True))
     except RuntimeError as error:
         # NCCL and the store have a type of their own; gloo has only the file that its messages name.
         if not (isinstance(error, dist.DistError) or "gloo/transport" in str(error)):

@@ -78,7 +78,10 @@ def build_training(
         train=train_pairs,
         valid=valid_pairs,
         batching=Batching(
-            params.batch_by == "sentences", params.batch_sentences, params.max_tokens, workers.count
+            by_sentences=params.batch_by == "sentences",
+            sentences=params.batch_sentences,
+            max_tokens=params.max_tokens,
+            workers=workers.count,
         ),
         annealing=Annealing(params),
         workers=workers,

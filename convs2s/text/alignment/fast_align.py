@@ -51,9 +51,14 @@ def align(corpus: Corpus, iterations: int, folder: Path) -> Iterator[Links]:
         forward = Direction(corpus.source, corpus.target, Path(work) / "forward", threads)
         backward = Direction(corpus.target, corpus.source, Path(work) / "backward", threads)
         for iteration in range(1, iterations):
-            reports = [direction.iterate(fit_tension=iteration > 1) for direction in (forward, backward)]
-            report = f"iteration {iteration} of {iterations}: forward {reports[0]}; backward {reports[1]}"
-            print(f"align: {report}", file=sys.stderr, flush=True)
+            forward_report = forward.iterate(fit_tension=iteration > 1)
+            backward_report = backward.iterate(fit_tension=iteration > 1)
+            print(
+                f"align: iteration {iteration} of {iterations}: forward {forward_report}; "
+                f"backward {backward_report}",
+                file=sys.stderr,
+                flush=True,
+            )
         source_of = forward.choose()
         target_of = backward.choose()
         for first in range(0, pairs, word_ids.BLOCK):

@@ -8,7 +8,7 @@ The table has a value for each generated and each given word that occur together
 values of a generated word are in the order in which its sentences first show each given word. A loop meets
 the given words in this same order, so the table need not store which they are, and a value takes 4 bytes.
 
-All that these loops call is in this file: edits of other files are not noticed.
+These loops call only functions of this file: they are compiled again after an edit of it, but not of others.
 """
 # mypy: disable-error-code="untyped-decorator"
 

@@ -25,12 +25,12 @@ SAMPLE_PAIRS = 5  # per rule
 LONGEST_SAMPLE = 300  # characters per side
 
 
-def words(line: str) -> int:
+def count_words(line: str) -> int:
     """Return the number of words in a tokenized line."""
     return len(line.split())
 
 
-def characters(line: str) -> int:
+def count_characters(line: str) -> int:
     """Return the number of characters in a line, without spaces."""
     return len("".join(line.split()))
 
@@ -38,11 +38,12 @@ def characters(line: str) -> int:
 def characters_per_character(pairs: Iterable[Pair]) -> float:
     """Return the number of source characters per target character, over all pairs without an empty side."""
     source_total = target_total = 0
-    for pair in pairs:
-        source, target = map(characters, pair)
-        if source and target:
-            source_total += source
-            target_total += target
+    for source, target in pairs:
+        source_characters = count_characters(source)
+        target_characters = count_characters(target)
+        if source_characters and target_characters:
+            source_total += source_characters
+            target_total += target_characters
     return source_total / target_total if target_total else 1.0
 
 
@@ -75,36 +76,49 @@ class PairFilter:
     def keep(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
         """Yield the pairs to keep, and count all pairs."""
         for pair in pairs:
-            source, target = words(pair[0]), words(pair[1])
+            source, target = pair
+            source_words = count_words(source)
+            target_words = count_words(target)
             self.read += 1
-            self._count_lengths("read", source, target)
-            rule = self._rule(source, target, pair)
+            self._count_lengths("read", source_words, target_words)
+            rule = self._rule(pair, source_words, target_words)
             if rule is None:
                 self.kept += 1
-                self._count_lengths("kept", source, target)
+                self._count_lengths("kept", source_words, target_words)
                 yield pair
                 continue
             self.removed[rule] += 1
-            texts = {"source": pair[0][:LONGEST_SAMPLE], "target": pair[1][:LONGEST_SAMPLE]}
-            row = {"rule": rule, **texts, "source_words": source, "target_words": target}
+            row = {
+                "rule": rule,
+                "source": source[:LONGEST_SAMPLE],
+                "target": target[:LONGEST_SAMPLE],
+                "source_words": source_words,
+                "target_words": target_words,
+            }
             # The pairs with the smallest hashes are a random sample, the same on every run.
             sample = self._samples[rule]
             sample.setdefault(pair_hash(pair), row)
             if len(sample) > SAMPLE_PAIRS:
                 del sample[max(sample)]
 
-    def _count_lengths(self, which: str, source: int, target: int) -> None:
-        self._lengths[f"source_{which}"][min(source // BIN_WORDS, BINS - 1)] += 1
-        self._lengths[f"target_{which}"][min(target // BIN_WORDS, BINS - 1)] += 1
+    def _count_lengths(self, which: str, source_words: int, target_words: int) -> None:
+        """Count a pair in the histograms of what was read, or kept."""
+        self._lengths[f"source_{which}"][min(source_words // BIN_WORDS, BINS - 1)] += 1
+        self._lengths[f"target_{which}"][min(target_words // BIN_WORDS, BINS - 1)] += 1
 
-    def _rule(self, source: int, target: int, pair: Pair) -> str | None:
+    def _rule(self, pair: Pair, source_words: int, target_words: int) -> str | None:
         """Return the first rule that removes a pair with these numbers of words; None if no rule does."""
-        shorter, longer = min(source, target), max(source, target)
+        shorter, longer = sorted((source_words, target_words))
         if self.drop_empty and shorter == 0:
             return EMPTY
         if self.max_words is not None and longer > self.max_words:
             return LONG
-        if self.max_ratio is not None and longer and self._ratio(source, target, pair) > self.max_ratio:
+        has_words = longer > 0
+        if (
+            self.max_ratio is not None
+            and has_words
+            and self._ratio(pair, source_words, target_words) > self.max_ratio
+        ):
             return RATIO
         if self.repeated:
             number = pair_hash(pair)
@@ -114,11 +128,15 @@ class PairFilter:
                 self._seen.add(number)
         return None
 
-    def _ratio(self, source: float, target: float, pair: Pair) -> float:
+    def _ratio(self, pair: Pair, source_words: int, target_words: int) -> float:
         """Return longer side / shorter side of a pair with these numbers of words."""
+        source_length: float = source_words
+        target_length: float = target_words
         if self.corpus_ratio is not None:
-            source, target = characters(pair[0]), characters(pair[1]) * self.corpus_ratio
-        shorter, longer = min(source, target), max(source, target)
+            source, target = pair
+            source_length = count_characters(source)
+            target_length = count_characters(target) * self.corpus_ratio
+        shorter, longer = sorted((source_length, target_length))
         # Divide rather than multiply: 115 / 100 is exactly the float that "1.15" is parsed as.
         return longer / shorter if shorter else math.inf
 
@@ -176,10 +194,11 @@ def write_splits(
         writers = {"train": train, "valid": valid}
 
         def write(split: str, pair: Pair) -> None:
-            writers[split].write(*pair)
+            source, target = pair
+            writers[split].write(source, target)
             counts[split]["pairs"] += 1
-            counts[split]["source_words"] += words(pair[0])
-            counts[split]["target_words"] += words(pair[1])
+            counts[split]["source_words"] += count_words(source)
+            counts[split]["target_words"] += count_words(target)
 
         for number, pair in enumerate(kept, start=1):
             write("valid" if every and number % every == 0 else "train", pair)
@@ -204,7 +223,8 @@ def pair_hash(pair: Pair) -> int:
 
     Among 40 million pairs, the probability that any two different ones have the same hash is 4 in 100,000.
     """
-    text = f"{pair[0]}\t{pair[1]}".encode()
+    source, target = pair
+    text = f"{source}\t{target}".encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
 
 

@@ -49,7 +49,9 @@ def remote_part(source: UrlSource, languages: tuple[str, str], local: Path, down
         local: folder whose files are used instead of the network's if name and checksum match.
         downloads: where fetched and unpacked files are kept.
     """
-    members = [member for file in source.fetch for member in provide(file, local, downloads).items()]
+    members = list[tuple[str, Path]]()
+    for file in source.fetch:
+        members += provide(file, local, downloads).items()
     names = list_names(source)
     part = file_part([locate(name, members) for name in names], source.columns, languages)
     # Use the requested names: a fetched file's name contains a hash, unlike that of a file in `local`.

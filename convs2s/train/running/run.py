@@ -208,15 +208,15 @@ def sum_up(sessions: Sequence[Session]) -> dict[str, str | float]:
     tokens = sum(session["target_tokens"] for session in sessions)
     seconds = sum(session["training_seconds"] for session in sessions)
     return {
-        "hardware": join(f"{session['count']} x {session['device']}" for session in sessions),
+        "hardware": join_different(f"{session['count']} x {session['device']}" for session in sessions),
         **{unit: round(value, 4) for unit, value in hours.items()},
         **({"target tokens/s": round(tokens / seconds)} if seconds else {}),
-        "products in": join(session["precision"] for session in sessions),
-        "PyTorch": join(session["torch"] for session in sessions),
+        "products in": join_different(session["precision"] for session in sessions),
+        "PyTorch": join_different(session["torch"] for session in sessions),
     }
 
 
-def join(texts: Iterable[str]) -> str:
+def join_different(texts: Iterable[str]) -> str:
     """Return the different texts, in the order in which they first occur."""
     return ", ".join(dict.fromkeys(texts))
 
