@@ -134,9 +134,13 @@ def run(options: argparse.Namespace) -> None:
             require_lines(second, str(second_path), name, count)
         second_lines = decode_lines(second or (), second_path)
         hides_bar = count is None or (options.output in STANDARD and is_terminal(sys.stdout))
-        # Long sentences come first in each chunk, so recent speed misleads; smoothing=0 shows the average.
-        settings = {"desc": "translate", "unit": " sentences", "smoothing": 0, "disable": hides_bar or None}
-        with tqdm(total=count, **settings) as bar:
+        with tqdm(
+            total=count,
+            desc="translate",
+            unit=" sentences",
+            smoothing=0,  # the average speed: recent speed misleads, as each chunk begins with long sentences
+            disable=True if hides_bar else None,  # None hides it, too, if stderr is no terminal
+        ) as bar:
             number = unknown_characters = 0
             for texts in chunks(source, name, CHUNK_BATCHES * translator.words.params.batch_sentences):
                 paired = list(itertools.islice(second_lines, len(texts))) if second else None

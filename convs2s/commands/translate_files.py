@@ -30,7 +30,8 @@ def chunks(stream: IO[bytes], name: str, most: int) -> Iterator[list[str]]:
         yield from ([line] for line in read_typed_lines())
     elif is_file(stream):
         lines = decode_lines(stream, name)
-        yield from iter(lambda: list(itertools.islice(lines, most)), [])
+        while chunk := list(itertools.islice(lines, most)):
+            yield chunk
     else:
         number = 1
         for arrived in lines_as_they_arrive(stream.fileno(), most):
