@@ -42,8 +42,10 @@ def data(tmp_path: Path) -> Path:
     write_translation(tmp_path / "replaced" / "ensemble", plain=PLAIN, replaced=REFERENCES)
     attention = []
     for source, target in zip(SOURCES, TOKENIZED, strict=True):
-        s, t = source.split(), target.split()
-        attention.append(Attention(np.full((len(t), len(s)), 0.5, dtype=np.float16), s, t))
+        words = source.split()
+        tokens = target.split()
+        weights = np.full((len(tokens), len(words)), 0.5, dtype=np.float16)
+        attention.append(Attention(weights, words, tokens))
     (tmp_path / "translations" / "3").mkdir(parents=True)
     write_attention(tmp_path / "translations" / "3" / "attention.npz", attention)
     write_unknown(tmp_path, 0)
@@ -92,26 +94,43 @@ def test_rouge_takes_all_references(data: Path) -> None:
 
 
 def test_several_seeds_have_an_ensemble_only_if_asked_for(data: Path) -> None:
-    """Files from an earlier run are ignored; examples are then from the first seed's final text."""
+    """The folder has an ensemble's translations from an earlier run; they are no result of this one."""
     out = run(data, [3, 4], replacement=True)
     assert list(read_json(out / "metrics.json")) == ["seeds", "mean", "std", "without_replacement"]
     assert "ensemble" not in set(pd.read_csv(out / "scores.csv")["member"])
+
+
+def test_one_seed_has_neither_deviation_nor_ensemble(data: Path) -> None:
+    """One number has no deviation; the mean stays, so that other programs find it under one key."""
+    assert list(read_json(run(data, [3], replacement=False) / "metrics.json")) == ["seeds", "mean"]
+
+
+def test_without_an_ensemble_examples_are_of_the_first_seed(data: Path) -> None:
+    """Its final text is shown, in which unknown words have been replaced."""
+    out = run(data, [3, 4], replacement=True)
     _, *rows = read_lines(out / "examples.tsv")
     assert [row.split("\t")[1::2][:2] for row in rows] == [["3", REPLACED[0]], ["3", REPLACED[3]]]
 
 
 def test_with_replacement_both_texts_are_scored_and_the_replaced_one_is_the_main(data: Path) -> None:
-    """This shows the gain from replacement. Examples are from the ensemble's final text, without empty lines;
-    their numbers are those of the test files.
-    """
-    out = run(data, [3, 4], replacement=True, examples=9, ensembles=["all"])
-    metrics = read_json(out / "metrics.json")
+    """The difference is what replacement gains."""
+    metrics = read_json(run(data, [3, 4], replacement=True, ensembles=["all"]) / "metrics.json")
     assert list(metrics) == ["seeds", "mean", "std", "ensemble", "without_replacement"]
     assert metrics["ensemble"]["bleu"] == 100.0
-    assert metrics["std"]["unknown_words"] == round(2**0.5, 1)  # of 0 and 2
     plain = metrics["without_replacement"]
     assert [plain["seeds"][seed]["unknown_words"] for seed in ("3", "4")] == [1.0, 2.0]
     assert plain["ensemble"]["bleu"] == plain["seeds"]["3"]["bleu"] == round(bleu(PLAIN, REFERENCES).value, 2)
+
+
+def test_the_deviation_is_that_of_a_sample_of_seeds(data: Path) -> None:
+    """Seed 3 leaves no unknown word after replacement, seed 4 two: with n - 1, the deviation is sqrt(2)."""
+    metrics = read_json(run(data, [3, 4], replacement=True) / "metrics.json")
+    assert metrics["std"]["unknown_words"] == round(2**0.5, 1)
+
+
+def test_examples_are_of_the_ensemble_and_numbered_as_in_the_test_set(data: Path) -> None:
+    """A reader looks them up in the test files by their line; the empty second line shows nothing."""
+    out = run(data, [3, 4], replacement=True, examples=9, ensembles=["all"])
     header, *lines = read_lines(out / "examples.tsv")
     assert header == "line\tmodel\tsource\thypothesis\treference\tbleu\tchrf"
     assert [line.split("\t")[:5] for line in lines] == [
@@ -119,14 +138,8 @@ def test_with_replacement_both_texts_are_scored_and_the_replaced_one_is_the_main
     ]
 
 
-def test_one_seed_gives_scores_with_signatures_and_test_set(
-    data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Detokenized text is scored against the raw reference, tokenized text against the tokenized one.
-
-    There is neither deviation nor ensemble, although a folder may be left from one. The test set's name,
-    lines and hash are printed as well: newstest2014 alone is three different sets (T30).
-    """
+def test_text_is_scored_as_it_is_and_tokenized(data: Path) -> None:
+    """Detokenized text is scored against the raw reference, tokenized text against the tokenized one."""
     out = run(data, [3], replacement=False)
     words = [line.replace(".", " .") for line in PLAIN]
     scores = {
@@ -137,10 +150,20 @@ def test_one_seed_gives_scores_with_signatures_and_test_set(
         "unknown_words": 1.0,
     }
     assert read_json(out / "metrics.json") == {"seeds": {"3": scores}, "mean": scores}
-    table = pd.read_csv(out / "by_length.csv", index_col="source_words")  # sources have 5, 0, 7 and 2 words
+    assert "tok:13a" in read_json(out / "signatures.json")["bleu"]
+
+
+def test_sentences_are_scored_by_their_length(data: Path) -> None:
+    """By hand: the sources have 5, 0, 7 and 2 words, so only the third is in the second class."""
+    out = run(data, [3], replacement=False)
+    table = pd.read_csv(out / "by_length.csv", index_col="source_words")
     assert table["sentences"].to_dict() == {"00-05": 3, "06-10": 1}
     assert table["chrf"]["06-10"] == pytest.approx(chrf([PLAIN[2]], [REFERENCES[2]]).value, abs=0.006)
-    assert "tok:13a" in read_json(out / "signatures.json")["bleu"]
+
+
+def test_the_test_set_is_recorded_and_printed(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Scores mean little without its name, lines and hash: newstest2014 alone is three sets (T30)."""
+    out = run(data, [3], replacement=False)
     text = "".join(f"{s}\t{r}\n" for s, r in zip(SOURCES, REFERENCES, strict=True))
     sha256 = hashlib.sha256(text.encode()).hexdigest()
     assert read_json(out / "test_set.json") == {"name": "wmt14/full", "lines": 4, "sha256": sha256}

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -13,7 +14,6 @@ from convs2s.config.text import AugmentParams, FilterParams
 from convs2s.text.corpus.filter import Pair
 from pipelines.stages import filter as filter_stage
 
-ROOT = Path(__file__).parents[2]
 TRAIN = [("a b", "c d"), ("", "x"), ("e f", "g h"), ("one", "1 2 3"), ("a b", "c d"), ("i k", "j l m")]
 TEST = [("a b", "c d"), ("new", "neu"), ("e f", "h g")]
 NO_LIMITS = {
@@ -44,10 +44,25 @@ def run(
 
 
 def test_kept_pairs_are_split_and_counted(tmp_path: Path) -> None:
-    """Of six pairs, one has an empty side, one a bad ratio, one repeats; one in three is for validation."""
+    """By hand: of six pairs, one has an empty side, one a bad ratio and one repeats.
+
+    Of the three that are left, one is for validation. Validation pairs from elsewhere are not used then.
+    """
     out = run(tmp_path, drop_repeats=True, valid_every=2)
     assert list(read_folder(out / "train")) == [("a b", "c d"), ("i k", "j l m")]
     assert list(read_folder(out / "valid")) == [("e f", "g h")]
+
+
+def test_validation_pairs_that_are_given_are_taken(tmp_path: Path) -> None:
+    """Then all pairs that are kept are for training."""
+    out = run(tmp_path)
+    assert len(list(read_folder(out / "train"))) == 4
+    assert list(read_folder(out / "valid")) == [("given", "gegeben")]
+
+
+def test_the_report_counts_what_was_removed_and_what_was_kept(tmp_path: Path) -> None:
+    """People read in it whether the limits suit their corpus, and whether the test set is in it."""
+    out = run(tmp_path, drop_repeats=True, valid_every=2)
     assert json.loads((out / "report.json").read_text()) == {
         "pairs_read": 6,
         "pairs_kept": 3,
@@ -60,55 +75,99 @@ def test_kept_pairs_are_split_and_counted(tmp_path: Path) -> None:
             "test: 1 pair of 3 are also in the training data",
         ],
     }
-    rules, lengths = (pd.read_csv(out / f"{name}.csv") for name in ("rules", "lengths"))
-    assert rules["removed"].tolist() == [1, 0, 1, 1]
-    assert lengths.sum()[["source_read", "target_kept"]].tolist() == [6, 3]
-    out = run(tmp_path)
-    assert len(list(read_folder(out / "train"))) == 4
-    assert list(read_folder(out / "valid")) == [("given", "gegeben")]
+
+
+def test_rules_and_lengths_are_tables(tmp_path: Path) -> None:
+    """The report's page draws them; all pairs read, and all pairs kept, are in some class of lengths."""
+    out = run(tmp_path, drop_repeats=True, valid_every=2)
+    assert pd.read_csv(out / "rules.csv")["removed"].tolist() == [1, 0, 1, 1]
+    lengths = pd.read_csv(out / "lengths.csv").sum()
+    assert lengths["source_read"] == 6
+    assert lengths["target_kept"] == 3
+
+
+AUGMENTED = [("a b", "c d"), ("k l", "m"), ("n", "o"), ("p", "")]
 
 
 def test_translated_pairs_are_filtered_like_others_and_tagged(tmp_path: Path) -> None:
-    """The tag is no word: with it, "a b" would be too long a source for "c". Without `keep`, they are all."""
-    augmented = [("a b", "c d"), ("k l", "m"), ("n", "o"), ("p", "")]
-    out = run(tmp_path, TRAIN[:1], augmented, tag="<bt>", max_ratio=2.0)
+    """The tag is no word: with it, the source "k l" would be too long for "m"."""
+    out = run(tmp_path, TRAIN[:1], AUGMENTED, tag="<bt>", max_ratio=2.0)
     assert list(read_folder(out / "train")) == [
         ("a b", "c d"), ("<bt> a b", "c d"), ("<bt> k l", "m"), ("<bt> n", "o"),
     ]  # fmt: skip
+
+
+def test_translated_pairs_are_counted(tmp_path: Path) -> None:
+    """They are among the pairs that are kept, and their empty sides among those removed."""
+    out = run(tmp_path, TRAIN[:1], AUGMENTED, tag="<bt>", max_ratio=2.0)
     report = json.loads((out / "report.json").read_text())
-    assert (report["pairs_kept"], report["translated"], report["removed"]["empty_side"]) == (4, 3, 1)
-    out = run(tmp_path, TRAIN, augmented, keep=False, drop_repeats=True)
-    assert list(read_folder(out / "train")) == [("a b", "c d"), ("n", "o")]
-    out = run(tmp_path, TRAIN[:1], augmented, drop_repeats=True)
+    assert report["pairs_kept"] == 4
+    assert report["translated"] == 3
+    assert report["removed"]["empty_side"] == 1
+
+
+def test_a_translated_pair_may_repeat_a_training_pair(tmp_path: Path) -> None:
+    """Without a tag the two are the same, and only the first is kept."""
+    out = run(tmp_path, TRAIN[:1], AUGMENTED, drop_repeats=True)
     assert list(read_folder(out / "train")) == [("a b", "c d"), ("n", "o")]
 
 
-def test_a_share_of_the_test_set_in_training_stops_the_stage(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A warning is all that a smaller share gets, and null turns the limit off."""
-    run(tmp_path, max_overlap=0.34)
-    assert "filter: warning: test: 1 pair of 3 are also in" in capsys.readouterr().err
-    run(tmp_path, max_overlap=None)
+def test_without_keep_translated_pairs_take_the_place_of_the_training_pairs(tmp_path: Path) -> None:
+    """A student may learn from its teacher's translations alone."""
+    out = run(tmp_path, TRAIN, AUGMENTED, keep=False, drop_repeats=True)
+    assert list(read_folder(out / "train")) == [("a b", "c d"), ("n", "o")]
+
+
+def test_a_share_of_the_test_set_in_training_stops_the_stage(tmp_path: Path) -> None:
+    """Scores on sentences that were trained are worthless; one test pair of three is 33.3 %."""
     with pytest.raises(
         ValueError, match=r"download\.test: expected at most 33\.00% .* found 1 of 3, and 2 of"
     ):
         run(tmp_path, max_overlap=0.33)
 
 
+def test_a_smaller_share_of_the_test_set_is_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Short sentences may be in any two corpora."""
+    run(tmp_path, max_overlap=0.34)
+    assert "filter: warning: test: 1 pair of 3 are also in" in capsys.readouterr().err
+
+
+def test_null_allows_any_share_of_the_test_set(tmp_path: Path) -> None:
+    """It turns the limit off, for those who know why the two overlap."""
+    out = run(tmp_path, max_overlap=None)
+    assert (out / "report.json").is_file()
+
+
+REMOVED_LONG = [(f"{n} " * 200, "b") for n in range(9)] * 2
+
+
+def read_removed(out: Path) -> list[dict[str, Any]]:
+    """Return the pairs that the report shows, with the rule that removed them."""
+    rows: list[dict[str, Any]] = json.loads((out / "removed.json").read_text())
+    return rows
+
+
 def test_each_rule_shows_a_few_pairs_that_it_removed(tmp_path: Path) -> None:
-    """Lengths are included because texts are truncated; the choice does not depend on the pairs' order."""
-    long = [(f"{n} " * 200, "b") for n in range(9)] * 2
-    one, other = (
-        json.loads((run(tmp_path, [*TRAIN, *pairs]) / "removed.json").read_text())
-        for pairs in (long, long[::-1])
-    )
-    ours = {"source": "one", "target": "1 2 3", "source_words": 1, "target_words": 3}
-    assert {"rule": "ratio", **ours} in one
+    """A reader judges by them whether the rule removes what it should; five of each suffice."""
+    rows = read_removed(run(tmp_path, [*TRAIN, *REMOVED_LONG]))
+    assert {"rule": "ratio", "source": "one", "target": "1 2 3", "source_words": 1, "target_words": 3} in rows
+    assert len({row["source"] for row in rows if row["rule"] == "too long"}) == 5
+
+
+def test_removed_pairs_are_shown_truncated_with_their_whole_length(tmp_path: Path) -> None:
+    """A line may have a million characters; its length tells why it was removed."""
+    rows = read_removed(run(tmp_path, [*TRAIN, *REMOVED_LONG]))
+    assert {len(row["source"]) for row in rows if row["rule"] == "too long"} == {300}
+    assert {row["source_words"] for row in rows} == {0, 1, 200}
+
+
+def test_the_removed_pairs_shown_do_not_depend_on_the_pairs_order(tmp_path: Path) -> None:
+    """Otherwise they would be the first ones, which often come from one text."""
+    one = read_removed(run(tmp_path, [*TRAIN, *REMOVED_LONG]))
+    other = read_removed(run(tmp_path, [*TRAIN, *REMOVED_LONG[::-1]]))
     assert one == other
-    chosen = {row["source"] for row in one if row["rule"] == "too long"}
-    assert (len(chosen), {len(source) for source in chosen}) == (5, {300})
-    assert {row["source_words"] for row in one} == {0, 1, 200}
 
 
 @pytest.mark.parametrize(

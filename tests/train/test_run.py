@@ -1,5 +1,7 @@
 """Whole trainings: their outputs, and several processes."""
 
+import contextlib
+import io
 import json
 import multiprocessing
 import os
@@ -34,31 +36,71 @@ def in_process(folder: Path, params: Params, monkeypatch: pytest.MonkeyPatch) ->
     train_model(params.model, params.train, params.run, 1, *PATHS)
 
 
-def test_outputs_are_a_model_metrics_and_curves(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """DVC caches these; only the lock stays in the work folder, as a finished training needs nothing else."""
-    folder = tmp_path / "a"
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Train for four epochs of five updates; return the folder, in which `stderr` has what was printed."""
+    folder = tmp_path_factory.mktemp("trained") / "a"
+    params = prepare(folder, pairs=40, max_epochs=4)
+    with pytest.MonkeyPatch.context() as monkeypatch, contextlib.redirect_stderr(io.StringIO()) as printed:
+        in_process(folder, params, monkeypatch)
+    (folder / "stderr").write_text(printed.getvalue(), encoding="utf-8")
+    return folder
 
-    def try_to_lock(*_: Any) -> None:
-        with pytest.raises(Timeout):  # no other training may write here
-            FileLock(folder / "work" / "lock", timeout=0).acquire()
 
-    monkeypatch.setattr(Progress, "add_epoch", try_to_lock)
-    in_process(folder, prepare(folder, pairs=40, max_epochs=4), monkeypatch)
-    metrics = json.loads((folder / "out" / "metrics.json").read_text())
-    assert (metrics["epochs"], metrics["updates"]) == (4, 4 * 5)
-    curve = (folder / "out" / "curves" / "valid" / "perplexity.tsv").read_text().splitlines()
-    assert len(curve) == 1 + 4
-    perplexities = [float(line.split("\t")[1]) for line in curve[1:]]
+def read_perplexities(folder: Path) -> list[float]:
+    """Return the validation perplexity of each epoch from the curve."""
+    _, *rows = (folder / "out" / "curves" / "valid" / "perplexity.tsv").read_text().splitlines()
+    return [float(row.split("\t")[1]) for row in rows]
+
+
+def test_the_outputs_are_a_model_metrics_and_curves(trained: Path) -> None:
+    """DVC caches these, so nothing else may be among them."""
+    assert {path.name for path in (trained / "out").iterdir()} == {"model", "metrics.json", "curves"}
+    model = trained / "out" / "model"
+    assert {path.name for path in model.iterdir()} == {"model.json", "weights.safetensors"}
+
+
+def test_metrics_count_epochs_and_updates(trained: Path) -> None:
+    """40 pairs in batches of 8 are five updates per epoch."""
+    metrics = json.loads((trained / "out" / "metrics.json").read_text())
+    assert metrics["epochs"] == 4
+    assert metrics["updates"] == 4 * 5
+    assert len(read_perplexities(trained)) == 4
+
+
+def test_the_perplexity_in_the_metrics_is_that_of_the_best_epoch(trained: Path) -> None:
+    """The model has the weights of this epoch, not those of the last."""
+    metrics = json.loads((trained / "out" / "metrics.json").read_text())
+    perplexities = read_perplexities(trained)
     assert perplexities[metrics["best_epoch"] - 1] == pytest.approx(metrics["validation_perplexity"])
     assert min(perplexities) == pytest.approx(metrics["validation_perplexity"])
-    model = folder / "out" / "model"
-    assert {path.name for path in model.iterdir()} == {"model.json", "weights.safetensors"}
-    remove_ended(folder / "work")
-    assert [path.name for path in (folder / "work").iterdir()] == ["lock"]
-    assert json.loads((folder / "cost").read_text())["target tokens/s"] > 0
-    assert capsys.readouterr().err.endswith("Training ended: it has run for 4 epochs.\n")
+
+
+def test_a_training_says_why_it_ended_and_records_its_speed(trained: Path) -> None:
+    """The report shows scores beside what they cost."""
+    assert (trained / "stderr").read_text().endswith("Training ended: it has run for 4 epochs.\n")
+    assert json.loads((trained / "cost").read_text())["target tokens/s"] > 0
+
+
+def test_only_the_lock_is_left_of_an_ended_training(trained: Path) -> None:
+    """Its checkpoints would fill the disk; a finished training needs none of them."""
+    remove_ended(trained / "work")
+    assert [path.name for path in (trained / "work").iterdir()] == ["lock"]
+
+
+def test_no_other_training_writes_to_the_work_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two trainings in one folder would replace each other's checkpoints, so the first holds a lock."""
+    folder = tmp_path / "a"
+    refused = []
+
+    def try_to_lock(*_: Any) -> None:
+        with pytest.raises(Timeout):
+            FileLock(folder / "work" / "lock", timeout=0).acquire()
+        refused.append(True)
+
+    monkeypatch.setattr(Progress, "add_epoch", try_to_lock)
+    in_process(folder, prepare(folder, pairs=16, max_epochs=1), monkeypatch)
+    assert refused == [True]
 
 
 @pytest.mark.parametrize(
@@ -74,22 +116,23 @@ def test_two_workers_of_half_the_batch_give_the_weights_of_one(
     """
     monkeypatch.setattr(run, "launch", launch_forks)
     settings = {"batch_by": batch_by, "precision": precision, "clip_norm": 0.45, "dropout": 0.0}
-    results = {}
+    weights = {}
+    metrics = {}
     for workers in (1, 2):
         folder = tmp_path / str(workers)
         sizes = {"workers": workers, "batch_sentences": 16 // workers, "max_tokens": 80 // workers}
         params = prepare(folder, pairs=60, max_epochs=2, **sizes, **settings)
         in_process(folder, params, monkeypatch)
-        results[workers] = load_file(folder / "out" / "model" / "weights.safetensors")
-        results[-workers] = json.loads((folder / "out" / "metrics.json").read_text())
-    assert results[1].keys() == results[2].keys()
+        weights[workers] = load_file(folder / "out" / "model" / "weights.safetensors")
+        metrics[workers] = json.loads((folder / "out" / "metrics.json").read_text())
+    assert weights[1].keys() == weights[2].keys()
     absolute, relative = (2e-5, 1e-4) if precision == "float32" else (2e-2, 1e-2)
-    for name, weight in results[1].items():
-        assert_close(weight, results[2][name], atol=absolute, rtol=relative)
-    assert results[-1]["validation_perplexity"] == pytest.approx(
-        results[-2]["validation_perplexity"], rel=relative
+    for name, weight in weights[1].items():
+        assert_close(weight, weights[2][name], atol=absolute, rtol=relative)
+    assert metrics[1]["validation_perplexity"] == pytest.approx(
+        metrics[2]["validation_perplexity"], rel=relative
     )
-    assert results[-1]["updates"] == results[-2]["updates"]
+    assert metrics[1]["updates"] == metrics[2]["updates"]
 
 
 def test_the_mean_of_epochs_is_validated_as_they_were(
@@ -123,7 +166,10 @@ def test_more_workers_than_gpus_are_refused(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_the_cost_adds_up_over_interruptions() -> None:
-    """Hours are of all cores, with validation; the speed is that of updates. A GPU has its own hours."""
+    """Core-hours are of all cores and include validation; the speed is that of updates alone.
+
+    A training that moved to a GPU has GPU-hours beside its core-hours, since one is not the other.
+    """
     common = {"precision": "float32", "torch": "2.13.0", "training_seconds": 1200.0, "target_tokens": 60_000}
     cpu = common | {"device": "A CPU", "unit": "CPU core", "count": 2, "seconds": 1800.0}
     gpu = common | {"device": "A GPU", "unit": "GPU", "count": 1, "seconds": 3600.0}
