@@ -43,13 +43,18 @@ def attacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_dvc_repro_stops_at_the_first_stage(attacked: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """It checks the whole file. `make repro` checks before, so that DVC is not even started."""
+    """It checks the whole file, although it reads only its own sections."""
     with (
         Repo(str(attacked)) as repo,
         pytest.raises(DvcException, match="failed to reproduce 'download@train'"),
     ):
         repo.reproduce()
     assert f"download: error: {FAULT}" in capfd.readouterr().err
+    assert not list(attacked.rglob("F"))
+
+
+def test_make_repro_checks_before_it_starts_dvc(attacked: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The fault is shown at once. A script in place of DVC would leave a file."""
     toy.write_program(attacked / "bin" / "dvc", "touch F")
     assert subprocess.run(["make", "--old-file=install", "repro"], check=False).returncode != 0
     assert f"check: error: {FAULT}" in capfd.readouterr().err
@@ -95,20 +100,35 @@ def test_what_reaches_beyond_the_machine_is_shown(
     )
 
 
-def test_the_command_lists_every_key_and_names_what_is_missing(
+def test_an_unknown_language_is_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`--list` shows a key's value, the value in base.yaml if that differs, and its meaning."""
-    write(tmp_path, {"train.dropout": 0.25, "languages": ["en", "xf"]})
+    """It may be a typo, but a language without a code can be translated, too."""
+    write(tmp_path, {"languages": ["en", "xf"]})
     monkeypatch.chdir(tmp_path)
     main([])
     out, err = capsys.readouterr()
     assert out == "params.yaml: OK\n"
     assert err.startswith("warning: language xf: expected an ISO 639 code")
+
+
+@pytest.fixture
+def listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """Return the lines of `--list`, for a file with another dropout than base.yaml."""
+    write(tmp_path, {"train.dropout": 0.25})
+    monkeypatch.chdir(tmp_path)
     main(["--list"])
-    lines = capsys.readouterr().out.splitlines()
-    assert "train.dropout: 0.25  (base.yaml: 0.1)" in lines
-    assert lines[lines.index("translate.n_best: 1") + 1].startswith("    Hypotheses written per sentence")
+    return capsys.readouterr().out.splitlines()
+
+
+def test_the_list_has_every_key_with_its_meaning(listed: list[str]) -> None:
+    """It is where users look a key up: a line with the value, then one with what it means."""
     keys = flatten_values(params_of("tatoeba-en-de").model_dump())
-    assert {line.split(":")[0] for line in lines[::2]} == set(keys)
-    assert all(line.startswith("    ") and line.strip() for line in lines[1::2])
+    assert {line.split(":")[0] for line in listed[::2]} == set(keys)
+    assert all(line.startswith("    ") and line.strip() for line in listed[1::2])
+    assert listed[listed.index("translate.n_best: 1") + 1].startswith("    Hypotheses written per sentence")
+
+
+def test_the_list_shows_where_a_value_differs_from_the_base(listed: list[str]) -> None:
+    """Whoever compares two runs sees at once what is not the default."""
+    assert "train.dropout: 0.25  (base.yaml: 0.1)" in listed

@@ -21,12 +21,12 @@ from tests.docs.commands import check as check_command
 
 def commands() -> dict[str, argparse.ArgumentParser]:
     """Return the parser of each command."""
-    [found] = [one for one in parser()._actions if isinstance(one, argparse._SubParsersAction)]
-    return dict(found.choices)
+    [subparsers] = [one for one in parser()._actions if isinstance(one, argparse._SubParsersAction)]
+    return dict(subparsers.choices)
 
 
-def test_help_names_every_command_and_loads_nothing_large(capsys: pytest.CaptureFixture[str]) -> None:
-    """PyTorch takes seconds to import; help must not. It is also shown, as an error, without a command."""
+def test_help_names_every_command_and_loads_nothing_large() -> None:
+    """PyTorch takes seconds to import; help must not."""
     program = (
         "import sys\nfrom convs2s.cli import main\n"
         "try:\n    main(['--help'])\n"
@@ -35,8 +35,19 @@ def test_help_names_every_command_and_loads_nothing_large(capsys: pytest.Capture
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, encoding="utf-8")
     assert [name for name in commands() if f"\n    {name}" not in done.stdout] == []
     assert done.stdout.endswith("set()\n")
+
+
+def test_without_a_command_help_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """A script that forgot the command must not go on as if it had succeeded."""
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    text = capsys.readouterr().out
     assert main([]) == 2
-    assert capsys.readouterr().err in done.stdout
+    assert capsys.readouterr().err == text
+
+
+def test_the_version_is_that_of_the_library(capsys: pytest.CaptureFixture[str]) -> None:
+    """Users quote it in bug reports."""
     with pytest.raises(SystemExit):
         main(["--version"])
     assert capsys.readouterr().out == f"convs2s {convs2s.__version__}\n"
@@ -70,11 +81,14 @@ def no_cpu_memory() -> Exception:
     return caught.value
 
 
-@pytest.mark.parametrize("error", [RuntimeError("CUDA out of memory."), MemoryError(), no_cpu_memory()])
+OUT_OF_MEMORY = [RuntimeError("CUDA out of memory."), MemoryError(), no_cpu_memory()]
+
+
+@pytest.mark.parametrize("error", OUT_OF_MEMORY)
 def test_out_of_memory_says_what_to_do(
     error: Exception, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """PyTorch raises a RuntimeError for it; commands without batches need different advice."""
+    """PyTorch raises a RuntimeError for it, which would look like a bug of ours."""
     raising(error, monkeypatch)
     assert main(["translate", "--model", "x"]) == 2
     assert re.fullmatch(
@@ -82,34 +96,56 @@ def test_out_of_memory_says_what_to_do(
         r"--beam-size\.\n",
         capsys.readouterr().err,
     )
+
+
+@pytest.mark.parametrize("error", OUT_OF_MEMORY)
+def test_out_of_memory_without_batches_needs_more_memory(
+    error: Exception, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command without batches has no option that would help."""
     raising(error, monkeypatch, "folders.run_attention")
     assert main(["attention", "a", "--model", "x", "--out", "y.png"]) == 2
     assert capsys.readouterr().err.endswith(". Use a machine with more memory.\n")
 
 
-def test_an_error_is_a_message_and_a_bug_is_seen_in_full(
+def test_an_error_is_one_message_without_control_characters(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Messages quote files, which may come from strangers and must not control the terminal.
+    """Messages quote files, which may come from strangers and must not control the terminal."""
+    raising(ValueError("found \x1b[2J\nand \x9b2J"), monkeypatch)
+    assert main(["translate", "--model", "x"]) == 2
+    assert capsys.readouterr().err == "convs2s: error: found \ufffd[2J\nand \ufffd2J\n"
 
-    Notes, such as a report's rows, follow. A variable shows the traceback of any error, for a bug report.
-    """
-    error = ValueError("found \x1b[2J\nand \x9b2J")
+
+def test_notes_follow_an_error(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are details, such as a report's rows; they may quote a file, too."""
+    error = ValueError("found")
     error.add_note("  \tin \x07")
     error.add_note("  second")
     raising(error, monkeypatch)
     assert main(["translate", "--model", "x"]) == 2
-    notes = "\n  \tin \ufffd\n  second\n"
-    assert capsys.readouterr().err == f"convs2s: error: found \ufffd[2J\nand \ufffd2J{notes}"
+    assert capsys.readouterr().err == "convs2s: error: found\n  \tin \ufffd\n  second\n"
+
+
+def test_a_variable_shows_the_traceback_of_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bug report needs it, even if we took the bug for a user's error."""
+    raising(ValueError("found"), monkeypatch)
     monkeypatch.setenv("CONVS2S_DEBUG", "1")
     with pytest.raises(ValueError, match="found"):
         main(["translate", "--model", "x"])
-    monkeypatch.delenv("CONVS2S_DEBUG")
+
+
+def test_a_bug_is_seen_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No user can act on it, so it is not made a message."""
     raising(RuntimeError("a bug of ours"), monkeypatch)
     with pytest.raises(RuntimeError, match="a bug of ours"):
         main(["translate", "--model", "x"])
+
+
+def test_ctrl_c_has_the_exit_status_of_shells(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the one that shells use for a command that Ctrl-C ended."""
     raising(KeyboardInterrupt(), monkeypatch)
-    assert main(["translate", "--model", "x"]) == 130  # the exit status that shells use for it
+    assert main(["translate", "--model", "x"]) == 130
 
 
 def test_a_warning_is_one_line_without_control_characters(

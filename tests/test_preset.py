@@ -36,22 +36,46 @@ def text_of(name: str) -> str:
     return (EXPERIMENTS / file).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", find_presets())
-def test_a_preset_is_the_base_but_for_its_own_keys(name: str) -> None:
-    """Keys, their order and comments are the base's; values, comments and the header are the preset's.
+@pytest.fixture(scope="module", params=find_presets())
+def preset_name(request: pytest.FixtureRequest) -> str:
+    """Each preset in turn: all tests of one follow each other, and it is rendered once."""
+    return str(request.param)
 
-    A repeated value would not follow a new default; a comment has the meaning or the source. A recorded run
-    is traced back to its preset by the name on the model card.
-    """
-    base, own, whole = text_of("base"), text_of(name), rendered(name)
-    assert [line for line in whole.split("\n") if re.match(r"  \w+:", line) and "# " not in line] == []
-    assert [key for key, value in keys_of(own).items() if value == keys_of(base)[key]] == []
-    assert list(keys_of(whole)) == list(keys_of(base))
-    assert keys_of(whole) == keys_of(base) | keys_of(own)
+
+def test_every_key_of_a_preset_has_a_comment(preset_name: str) -> None:
+    """It has the meaning of the key, or the source of its value."""
+    lines = rendered(preset_name).split("\n")
+    assert [line for line in lines if re.match(r"  \w+:", line) and "# " not in line] == []
+
+
+def test_a_preset_file_has_only_what_differs_from_the_base(preset_name: str) -> None:
+    """A value that repeats that of base.yaml would not follow a new default."""
+    base = keys_of(text_of("base"))
+    own = keys_of(text_of(preset_name))
+    assert [key for key, value in own.items() if value == base[key]] == []
+
+
+def test_a_preset_is_the_base_but_for_its_own_keys(preset_name: str) -> None:
+    """Keys and their order are those of base.yaml."""
+    base = keys_of(text_of("base"))
+    own = keys_of(text_of(preset_name))
+    whole = keys_of(rendered(preset_name))
+    assert list(whole) == list(base)
+    assert whole == base | own
+
+
+def test_a_preset_keeps_its_header_and_comments(preset_name: str) -> None:
+    """They say where its values come from; whoever edits params.yaml has no other place to look."""
+    own = text_of(preset_name)
+    whole = rendered(preset_name)
     header = own[: re.search(r"^\w", own, re.MULTILINE).start()].strip()  # type: ignore[union-attr]
-    assert whole.startswith(f"# Preset {name}. Edit it freely.\n#\n{header}\n\n")
+    assert whole.startswith(f"# Preset {preset_name}. Edit it freely.\n#\n{header}\n\n")
     assert set(COMMENT.findall(own)) <= set(COMMENT.findall(whole))
-    assert params_of(name).package.name == name
+
+
+def test_a_model_has_the_name_of_its_preset(preset_name: str) -> None:
+    """A recorded run is traced back to its preset by the name on the model card."""
+    assert params_of(preset_name).package.name == preset_name
 
 
 def test_params_yaml_is_a_rendered_preset() -> None:
@@ -85,19 +109,35 @@ def test_a_faulty_or_unknown_preset_is_refused(
         render(name)
 
 
+def test_without_overrides_nothing_changes() -> None:
+    """A file that was written again could have other spaces or line breaks."""
+    before = rendered("wmt14-en-fr-paper")
+    assert apply_overrides(before, {})[0] == before
+
+
 def test_only_the_lines_of_overrides_change() -> None:
     """Comments, nulls, quotes, long lines and indentation are kept; a list stays on its line."""
     before = rendered("wmt14-en-fr-paper")
-    assert apply_overrides(before, {})[0] == before
     after, params = apply_overrides(before, {"seeds": [4, 5], "download.test.sources.0.source": "x"})
     changed = [pair for pair in zip(before.split("\n"), after.split("\n"), strict=True) if len({*pair}) > 1]
-    values = [[line.split("#")[0].strip() for line in pair] for pair in changed]
-    assert values[:1] == [["seeds: [1, 2, 3]", "seeds: [4, 5]"]]
-    assert (list(params.seeds), values[1][1], len(values)) == ([4, 5], "source: x", 2)
-    over_lines = before.replace("[1, 2, 3] #", "#").replace("\n\ndownload", "\n\n- 1\n- 2\ndownload", 1)
+    seeds, source = [[line.split("#")[0].strip() for line in pair] for pair in changed]
+    assert seeds == ["seeds: [1, 2, 3]", "seeds: [4, 5]"]
+    assert source[1] == "source: x"
+    assert list(params.seeds) == [4, 5]
+
+
+def test_a_list_over_several_lines_is_overridden() -> None:
+    """Both ways of writing a list are YAML, and people use both."""
+    text = rendered("wmt14-en-fr-paper")
+    over_lines = text.replace("[1, 2, 3] #", "#").replace("\n\ndownload", "\n\n- 1\n- 2\ndownload", 1)
     assert list(apply_overrides(over_lines, {"seeds": [4, 5]})[1].seeds) == [4, 5]
+
+
+def test_overrides_leave_dvc_its_own_way_of_writing_null() -> None:
+    """DVC writes dvc.lock with the same classes of ruamel; another null there would be an edit."""
+    apply_overrides(rendered(DEFAULT), {"seeds": [4, 5]})
     YAML().dump({"a": None}, stream := io.StringIO())
-    assert stream.getvalue() == "a:\n"  # as ever in dvc.lock: DVC uses the same classes
+    assert stream.getvalue() == "a:\n"
 
 
 @pytest.mark.parametrize(
@@ -117,13 +157,29 @@ def test_wrong_overrides_are_refused(name: str, message: str) -> None:
         apply_overrides(rendered(DEFAULT), {name: 3})
 
 
-def test_an_override_is_a_name_and_a_value() -> None:
-    """The value is written as in params.yaml; make would pass a list with spaces on in two words."""
-    texts = ["seeds=[1,2]", "train.clip_norm=1e-1", "package.name=a b", "package.name=", "augment.tag='1'"]
-    assert [parse_override(text)[1] for text in texts] == [[1, 2], 0.1, "a b", None, "1"]
-    for text, message in {"dropout": "expected NAME=VALUE, such as", "seeds=[1,": "without spaces"}.items():
-        with pytest.raises(ValueError, match=message):
-            parse_override(text)
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("seeds=[1,2]", [1, 2]),
+        ("train.clip_norm=1e-1", 0.1),
+        ("package.name=a b", "a b"),
+        ("package.name=", None),
+        ("augment.tag='1'", "1"),
+    ],
+)
+def test_an_override_is_a_name_and_a_value(text: str, value: object) -> None:
+    """The value is written as in params.yaml."""
+    assert parse_override(text) == (text.partition("=")[0], value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("dropout", "expected NAME=VALUE, such as"), ("seeds=[1,", "without spaces")],
+)
+def test_what_is_no_override_is_refused(text: str, message: str) -> None:
+    """make would pass a list with spaces on in two words, of which the first is half a list."""
+    with pytest.raises(ValueError, match=message):
+        parse_override(text)
 
 
 def write(*arguments: str) -> str:
@@ -135,26 +191,65 @@ def write(*arguments: str) -> str:
     return ""
 
 
-def test_only_force_overwrites_edits_that_are_not_in_git(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It may be the only copy, even of a comment. A preset that nobody edited can be written again."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in a git repository without any file."""
     toy.run(tmp_path, "git", "init", "--quiet")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write_edited() -> str:
+    """Write params.yaml from a preset, with an edited comment; return it."""
+    text = rendered("multi30k-en-de").replace("# probability of dropping", "# 0.3 was worse")
+    PARAMS.write_text(text, encoding="utf-8")
+    return text
+
+
+@pytest.mark.usefixtures("clone")
+def test_a_preset_that_nobody_edited_is_overwritten() -> None:
+    """It can be written again, so nothing is lost."""
     assert [write(name) for name in (DEFAULT, "own-data", "multi30k-en-de")] == ["", "", ""]
-    edited = PARAMS.read_text(encoding="utf-8").replace("# probability of dropping", "# 0.3 was worse")
-    PARAMS.write_text(edited, encoding="utf-8")
+    assert PARAMS.read_text(encoding="utf-8") == rendered("multi30k-en-de")
+
+
+@pytest.mark.usefixtures("clone")
+def test_edits_that_are_not_in_git_are_not_overwritten() -> None:
+    """The file may be their only copy; even a comment is an edit."""
+    edited = write_edited()
     assert write("own-data").startswith(
         "params.yaml has edits that are not in git, so it was not overwritten"
     )
     assert PARAMS.read_text(encoding="utf-8") == edited
-    toy.commit(tmp_path)
+
+
+def test_edits_that_are_in_git_are_overwritten(clone: Path) -> None:
+    """Git has a copy of them."""
+    write_edited()
+    toy.commit(clone)
+    assert write("own-data") == ""
+
+
+@pytest.mark.usefixtures("clone")
+def test_an_override_is_an_edit() -> None:
+    """Its value is nowhere but in the file."""
     assert write("multi30k-en-de", "seeds=[4]") == ""
-    assert "FORCE=1" in write("own-data")  # the value of SET is an edit, too
-    assert write("multi30k-en-de", "--force", "train.dropout=0.35") == ""  # in any order
-    params, original = load_params(), params_of("multi30k-en-de")
+    assert "FORCE=1" in write("own-data")
+
+
+@pytest.mark.usefixtures("clone")
+def test_force_overwrites_edits() -> None:
+    """Options come in any order, since make puts them together."""
+    write_edited()
+    assert write("multi30k-en-de", "--force", "train.dropout=0.35") == ""
+    original = params_of("multi30k-en-de")
     train = original.train.model_copy(update={"dropout": 0.35})
-    assert params == original.model_copy(update={"train": train})
+    assert load_params() == original.model_copy(update={"train": train})
+
+
+@pytest.mark.usefixtures("clone")
+def test_a_file_that_names_no_preset_is_not_overwritten() -> None:
+    """Its preset may be gone, and its YAML broken: it is still somebody's file."""
     PARAMS.write_text("# Preset gone. Edit it freely.\ntrain: [\n")
     assert "FORCE=1" in write(DEFAULT)
 
