@@ -84,13 +84,17 @@ def test_hashes_are_the_same_on_every_machine() -> None:
     assert pair_hash(("a", "b")).to_bytes(8, "little").hex() == "21f240a02ae87773"
 
 
-def test_limits_and_lengths_are_tables() -> None:
-    """In bins of five words, 4 falls in the first, 5 in the second, 1,000 in the last, which is open."""
+def test_the_table_of_rules_has_their_limits() -> None:
+    """A reader of the report sees which rules were on, and how strict they were."""
     off = paper(max_words=None, max_ratio=None, drop_empty=False, repeated={1})
     assert off.rules_table()["limit"].tolist() == ["off", "off", "off", "on"]
+    assert paper().rules_table()["limit"].tolist() == ["on", "175 words", "1.5", "off"]
+
+
+def test_the_table_of_lengths_counts_pairs_in_bins_of_five_words() -> None:
+    """By hand: 4 falls in the first bin, 5 in the second, 1,000 in the last, which is open."""
     rules = paper()
     list(rules.keep([pair(4, 5), pair(1000, 200), pair(7, 9)]))
-    assert rules.rules_table()["limit"].tolist() == ["on", "175 words", "1.5", "off"]
     table = rules.lengths_table().set_index("words")
     assert table.index.tolist() == list(range(0, 201, 5))
     assert table.loc[[0, 5, 200], "source_read"].tolist() == [1, 1, 1]

@@ -5,7 +5,6 @@ import gzip
 import hashlib
 import io
 import re
-import shutil
 import stat
 import tarfile
 import zipfile
@@ -23,7 +22,8 @@ from convs2s.text.sources.remote import RETRIES, provide, remote_part, unpack
 from tests.web import TAR_MODES, Site, make_archive
 
 CONTENT = b"0123456789" * 500
-SHA256, MD5 = hashlib.sha256(CONTENT).hexdigest(), hashlib.md5(CONTENT).hexdigest()
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+MD5 = hashlib.md5(CONTENT).hexdigest()
 OTHER = b"another file"
 SUFFIXES = [*TAR_MODES, ".zip"]
 
@@ -59,7 +59,8 @@ def test_no_mirror_gives_each_reason_and_leaves_nothing(site: Site, tmp_path: Pa
     site.files["bad/a.txt"] = OTHER
     with pytest.raises(ConnectionError) as caught:
         get(site, tmp_path, "one/a.txt", "bad/a.txt")
-    message, digest = str(caught.value), hashlib.sha256(OTHER).hexdigest()
+    message = str(caught.value)
+    digest = hashlib.sha256(OTHER).hexdigest()
     assert re.search(
         rf"^a.txt could not .*:\n.*one/a\.txt: 404.*\n.*bad/a\.txt: .*{SHA256}.*{digest}", message
     )
@@ -69,52 +70,82 @@ def test_no_mirror_gives_each_reason_and_leaves_nothing(site: Site, tmp_path: Pa
 
 
 @pytest.mark.parametrize("checksum", [SHA256, None])
-def test_a_broken_or_refused_transfer_is_repeated_a_few_times(
-    site: Site, tmp_path: Path, checksum: str | None
-) -> None:
-    """Half a file must not pass for the whole, checksum or not; a busy server may recover."""
-    site.files["a.txt"], site.breaks = CONTENT, [400] * 4
+def test_a_transfer_that_always_breaks_is_an_error(site: Site, tmp_path: Path, checksum: str | None) -> None:
+    """Half a file must not pass for the whole, checksum or not; a few attempts are enough."""
+    site.files["a.txt"] = CONTENT
+    site.breaks = [400] * (1 + RETRIES)
     with pytest.raises(ConnectionError, match=r"IncompleteRead\(400 bytes read, 4600 more expected\)"):
         get(site, tmp_path, "a.txt", checksum=checksum)
     assert not downloads(tmp_path)
-    site.breaks, site.statuses = [2000], [503, 429]
+
+
+@pytest.mark.parametrize("checksum", [SHA256, None])
+def test_a_broken_or_refused_transfer_is_repeated(site: Site, tmp_path: Path, checksum: str | None) -> None:
+    """Networks fail for a moment, and a busy server may recover."""
+    site.files["a.txt"] = CONTENT
+    site.breaks = [2000]
+    site.statuses = [503, 429]
     assert get(site, tmp_path, "a.txt", checksum=checksum) == CONTENT
 
 
-def test_a_file_that_is_there_is_used_if_it_is_right(
-    site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A machine without network works from a folder; DVC tracks no downloads, so all are checked anew."""
-    own = tmp_path / "own" / "a.txt"
-    own.parent.mkdir()
-    own.write_bytes(CONTENT)
+def test_a_file_in_the_users_folder_is_used(site: Site, tmp_path: Path) -> None:
+    """A machine without network works from there."""
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "a.txt").write_bytes(CONTENT)
     assert get(site, tmp_path, "gone/a.txt") == CONTENT
     assert not site.asked
+
+
+def test_another_file_in_the_users_folder_is_not_used(
+    site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log says so, or the user would take it for the file that was read."""
+    own = tmp_path / "own" / "a.txt"
+    own.parent.mkdir()
     own.write_bytes(OTHER)
+    site.files["a.txt"] = CONTENT
+    assert get(site, tmp_path, "a.txt") == CONTENT
+    found = hashlib.sha256(OTHER).hexdigest()
+    assert f"{own} is not used: expected checksum {SHA256}, found {found}" in caplog.text
+    assert own.read_bytes() == OTHER
+
+
+def test_a_downloaded_file_is_used_again_if_it_is_right(site: Site, tmp_path: Path) -> None:
+    """DVC tracks no downloads, so each run checks them anew."""
     site.files["a.txt"] = CONTENT
     for _ in range(2):
         assert get(site, tmp_path, "a.txt") == CONTENT
-    found = hashlib.sha256(OTHER).hexdigest()
-    assert f"{own} is not used: expected checksum {SHA256}, found {found}" in caplog.text
     assert len(site.asked) == 1
     next((tmp_path / "downloads").glob("*.a.txt")).write_bytes(CONTENT[:100])
     assert get(site, tmp_path, "a.txt") == CONTENT
     assert len(site.asked) == 2
 
 
-@pytest.mark.parametrize("place", ["own", "network"])
-def test_without_a_checksum_any_file_is_accepted_and_its_hash_logged(
-    site: Site, tmp_path: Path, place: str, caplog: pytest.LogCaptureFixture
+LOGGED_HASH = f"a.txt is not verified; its sha256 is {SHA256}. To have it verified"
+
+
+def test_without_a_checksum_any_file_of_the_user_is_accepted_and_its_hash_logged(
+    site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The user can then put the hash into params.yaml; redirects are followed."""
-    if place == "own":
-        (tmp_path / "own").mkdir()
-        (tmp_path / "own" / "a.txt").write_bytes(CONTENT)
-    site.files["b.txt"], site.redirects["a.txt"] = CONTENT, "/b.txt"
+    """The user can then put the hash into params.yaml."""
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "a.txt").write_bytes(CONTENT)
     for _ in range(2):
         assert get(site, tmp_path, "a.txt", checksum=None) == CONTENT
-    assert site.asked == (["a.txt", "b.txt"] if place == "network" else [])
-    assert f"a.txt is not verified; its sha256 is {SHA256}. To have it verified" in caplog.text
+    assert not site.asked
+    assert LOGGED_HASH in caplog.text
+
+
+def test_without_a_checksum_any_download_is_accepted_and_its_hash_logged(
+    site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is fetched once, and redirects are followed, as many archives have moved."""
+    site.files["b.txt"] = CONTENT
+    site.redirects["a.txt"] = "/b.txt"
+    for _ in range(2):
+        assert get(site, tmp_path, "a.txt", checksum=None) == CONTENT
+    assert site.asked == ["a.txt", "b.txt"]
+    assert LOGGED_HASH in caplog.text
 
 
 def test_two_stages_fetch_a_file_once(site: Site, tmp_path: Path) -> None:
@@ -130,16 +161,21 @@ def test_two_stages_fetch_a_file_once(site: Site, tmp_path: Path) -> None:
     assert len(site.asked) == 1
 
 
-def test_a_full_disk_stops_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other mirrors cannot help, and the archive is not to blame; the error names the file."""
+def fill(*_: Any, **__: Any) -> None:
+    """Fail as a write to a full disk does."""
+    raise OSError(errno.ENOSPC, "No space left on device")
 
-    def fill(*_: Any, **__: Any) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
 
+def test_a_full_disk_stops_a_download_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other mirrors cannot help, so none is asked; the error names the file."""
     monkeypatch.setattr(pooch.HTTPDownloader, "__call__", fill)
     with pytest.raises(OSError, match=r"No space left on device.*\.a\.txt"):
         get(Site(), tmp_path, "a.txt", "b/a.txt")
     assert not downloads(tmp_path)
+
+
+def test_a_full_disk_is_no_fault_of_the_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Told that it is damaged, a user would fetch it again, which does not help."""
     (tmp_path / "a.tar").write_bytes(make_archive("a.tar", {"text": b"x"}))
     monkeypatch.setattr("tarfile.ExFileObject.read", fill)
     with pytest.raises(OSError, match=r"No space left on device.*out'"):
@@ -149,18 +185,24 @@ def test_a_full_disk_stops_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_no_message_has_a_password_or_token(
     site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Users share logs and errors; requests quotes whole URLs, also those of redirects.
-
-    It quotes the server's reason, too, which must not control the terminal.
-    """
-    site.redirects["b.txt"], site.reason = "ftp://me:hunter2@host/b?token=hunter2", "No\x1b[2J"
+    """Users share logs and errors; requests quotes whole URLs, also those of redirects."""
+    site.redirects["b.txt"] = "ftp://me:hunter2@host/b?token=hunter2"
     for url in (site.url("a.txt?token=hunter2"), site.url("b.txt"), "http://host:port/a?token=hunter2"):
         with pytest.raises(ConnectionError) as failed:
             provide(RemoteFile(urls=[url], checksum=None), tmp_path, tmp_path)
         assert "hunter2" not in str(failed.value) + caplog.text
-        assert "\x1b" not in caplog.text
-    assert "No\ufffd[2J" in caplog.text
     assert f"{site.url('a.txt')}?..." in caplog.text
+
+
+def test_a_server_does_not_control_the_terminal(
+    site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """requests quotes the reason that a server gives for its refusal."""
+    site.reason = "No\x1b[2J"
+    with pytest.raises(ConnectionError) as failed:
+        get(site, tmp_path, "a.txt")
+    assert "\x1b" not in str(failed.value) + caplog.text
+    assert "No\ufffd[2J" in caplog.text
 
 
 @pytest.mark.parametrize("scheme", ["file", "ftp", "data"])
@@ -200,23 +242,28 @@ def test_provenance_is_the_same_from_network_and_folder(site: Site, tmp_path: Pa
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_corpus_in_an_archive_is_read(site: Site, tmp_path: Path, suffix: str) -> None:
-    """Every compression works; a new version of the archive is unpacked anew."""
+    """It has any compression; a new version of the archive is unpacked anew."""
     for content in (b"one\teins\n", b"two\tzwei\n"):
         archive = make_archive(suffix, {"deep/er/a.tsv": content, "README": b""})
         part = open_corpus(site, tmp_path, {f"a{suffix}": archive}, tsv="deep/er/a.tsv", columns=[0, 1])
         assert ["\t".join(pair) + "\n" for pair in part.pairs] == [content.decode()]
 
 
-def test_a_name_in_no_or_two_archives_is_an_error(site: Site, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("train.en", r"'train\.en' is the name of 0 fetched files.*: corpus/train\.en"),
+        ("README", "'README' is the name of 2 fetched files"),
+    ],
+)
+def test_a_name_in_no_or_two_archives_is_an_error(
+    site: Site, tmp_path: Path, name: str, message: str
+) -> None:
     """The most similar names come first: paths in archives are long and hard to guess."""
     members = {"corpus/train.en": b"", "README": b""}
     files = {f"{n}.tar": make_archive(f"{n}.tar", members | {n: b""}) for n in ("one", "two")}
-    for name, message in (
-        ("train.en", r"'train\.en' is the name of 0 fetched files.*: corpus/train\.en"),
-        ("README", "'README' is the name of 2 fetched files"),
-    ):
-        with pytest.raises(FileNotFoundError, match=message):
-            open_corpus(site, tmp_path, files, tsv=name, columns=[0, 1])
+    with pytest.raises(FileNotFoundError, match=message):
+        open_corpus(site, tmp_path, files, tsv=name, columns=[0, 1])
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -244,7 +291,8 @@ def tar_of(*members: tarfile.TarInfo, content: bytes = b"", mode: Any = "w") -> 
 
 def entry(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
     info = tarfile.TarInfo(name)
-    info.type, info.linkname = kind, target
+    info.type = kind
+    info.linkname = target
     return info
 
 
@@ -287,13 +335,21 @@ def test_an_unsafe_archive_is_refused_and_leaves_nothing(
 
 
 def test_links_within_an_archive_are_copies(tmp_path: Path) -> None:
-    """Absolute names are relative to the folder, as for tar itself."""
-    links = entry("corpus/soft", tarfile.SYMTYPE, "../good"), entry("hard", tarfile.LNKTYPE, "good")
-    (tmp_path / "a.tar").write_bytes(tar_of(*links, entry("/abs", tarfile.REGTYPE), content=b"x"))
+    """Not every disk can hold a link, and none must lead out of the folder."""
+    soft = entry("corpus/soft", tarfile.SYMTYPE, "../good")
+    hard = entry("hard", tarfile.LNKTYPE, "good")
+    (tmp_path / "a.tar").write_bytes(tar_of(soft, hard, content=b"x"))
     unpack(tmp_path / "a.tar", tmp_path / "out")
-    for name, content in (("good", b"x"), ("corpus/soft", b"x"), ("hard", b"x"), ("abs", b"")):
-        assert (tmp_path / "out" / name).read_bytes() == content
+    for name in ("good", "corpus/soft", "hard"):
+        assert (tmp_path / "out" / name).read_bytes() == b"x"
         assert not (tmp_path / "out" / name).is_symlink()
+
+
+def test_absolute_names_in_an_archive_are_relative_to_the_folder(tmp_path: Path) -> None:
+    """tar itself reads them so."""
+    (tmp_path / "a.tar").write_bytes(tar_of(entry("/abs", tarfile.REGTYPE)))
+    unpack(tmp_path / "a.tar", tmp_path / "out")
+    assert (tmp_path / "out" / "abs").read_bytes() == b""
 
 
 def sparse() -> bytes:
@@ -312,7 +368,7 @@ LINKS = [entry(str(number), tarfile.LNKTYPE, "good") for number in range(90)]
 ZEROS = b"\0" * 9_000_000
 
 
-@pytest.mark.parametrize(
+GROWING = pytest.mark.parametrize(
     ("name", "content"),
     [
         ("a.tar", sparse()),
@@ -322,14 +378,22 @@ ZEROS = b"\0" * 9_000_000
         ("a.zip", make_archive("a.zip", {str(number): bytes(90_000) for number in range(100)})),
     ],
 )
+
+
+@GROWING
+def test_an_archive_may_grow_up_to_a_gigabyte(name: str, content: bytes, tmp_path: Path) -> None:
+    """That much fills no disk, so it is not worth a refusal."""
+    (tmp_path / name).write_bytes(content)
+    unpack(tmp_path / name, tmp_path / "out")
+    assert sum(path.stat().st_size for path in (tmp_path / "out").rglob("*")) >= 9_000_000
+
+
+@GROWING
 def test_an_archive_that_grows_without_end_is_refused(
     name: str, content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Holes, links and zeros would fill the disk; 9 MB stand for gigabytes here."""
     (tmp_path / name).write_bytes(content)
-    unpack(tmp_path / name, tmp_path / "out")  # up to a gigabyte is not worth a refusal
-    assert sum(path.stat().st_size for path in (tmp_path / "out").rglob("*")) >= 9_000_000
-    shutil.rmtree(tmp_path / "out")
     monkeypatch.setattr("convs2s.text.sources.remote.ALWAYS_ALLOWED", 1_000_000)
     monkeypatch.setattr("convs2s.text.sources.remote.GROWTH", 20)
     with pytest.raises(

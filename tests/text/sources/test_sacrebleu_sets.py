@@ -27,22 +27,43 @@ def own_set(site: Site, monkeypatch: pytest.MonkeyPatch) -> PlainTextDataset:
     return dataset
 
 
-def test_set_is_fetched_once_and_a_failed_transfer_leaves_nothing(
-    own_set: PlainTextDataset, site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+PAIRS = [("one", "eins"), ("two", "zwei")]
+
+
+@pytest.mark.usefixtures("own_set")
+def test_a_set_is_read_and_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """WMT's newer sets have several references; a warning says that one of them is left out."""
+    part = sacrebleu_part("own/dev", ("en", "de"), tmp_path / "downloads")
+    assert list(part.pairs) == PAIRS
+    assert "own/dev en-de has 2 references, of which the first is used" in caplog.messages
+    assert part.provenance["kind"] == "sacrebleu"
+    assert part.provenance["name"] == "own/dev"
+
+
+@pytest.mark.usefixtures("own_set")
+def test_a_set_is_fetched_once(site: Site, tmp_path: Path) -> None:
+    """A run without network has what an earlier one fetched."""
+    for _ in range(2):
+        assert list(sacrebleu_part("own/dev", ("en", "de"), tmp_path / "downloads").pairs) == PAIRS
+    assert len(site.asked) == 1
+
+
+@pytest.mark.usefixtures("own_set")
+def test_a_failed_transfer_leaves_nothing(site: Site, tmp_path: Path) -> None:
     """After a failed MD5 check, sacreBLEU would take the file for a complete one the next time."""
-    right, site.files["dev.tar.gz"] = site.files["dev.tar.gz"], b"<html>Not Found</html>"
+    archive = site.files["dev.tar.gz"]
+    site.files["dev.tar.gz"] = b"<html>Not Found</html>"
     with pytest.raises(ConnectionError, match="sacreBLEU could not fetch own/dev en-de: SystemExit"):
         sacrebleu_part("own/dev", ("en", "de"), tmp_path / "downloads")
     assert list((tmp_path / "downloads").iterdir()) == []
-    site.files["dev.tar.gz"] = right
-    for _ in range(2):
-        part = sacrebleu_part("own/dev", ("en", "de"), tmp_path / "downloads")
-        assert list(part.pairs) == [("one", "eins"), ("two", "zwei")]
-    assert len(site.asked) == 2
-    assert "own/dev en-de has 2 references, of which the first is used" in caplog.messages
-    assert (part.provenance["kind"], part.provenance["name"]) == ("sacrebleu", "own/dev")
-    assert "downloads" not in own_set._outdir  # sacreBLEU's own entry still has its own cache
+    site.files["dev.tar.gz"] = archive
+    assert list(sacrebleu_part("own/dev", ("en", "de"), tmp_path / "downloads").pairs) == PAIRS
+
+
+def test_sacrebleus_own_cache_is_left_alone(own_set: PlainTextDataset, tmp_path: Path) -> None:
+    """Its entry for the set is shared by all of this process, also by who wants its own cache."""
+    sacrebleu_part("own/dev", ("en", "de"), tmp_path / "downloads")
+    assert "downloads" not in own_set._outdir
 
 
 @pytest.mark.usefixtures("own_set")

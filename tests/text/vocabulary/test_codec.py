@@ -21,12 +21,17 @@ def joint_folder(tmp_path: Path) -> Path:
 
 
 def test_each_side_has_its_own_vocabulary(joint_folder: Path) -> None:
-    """T26: learned jointly, but each side's entries occur in that side's text, most frequent first."""
-    source, target = (Codec.load(joint_folder, side).vocabulary.entries for side in ("source", "target"))
+    """T26: pieces are learned jointly, but each side's entries occur in that side's text."""
+    source = Codec.load(joint_folder, "source").vocabulary.entries
+    target = Codec.load(joint_folder, "target").vocabulary.entries
+    assert {"l", "o"} <= set(source)
     assert "ß" not in "".join(source)
     assert "ß" in "".join(target)
-    assert {"l", "o"} <= set(source)
     assert "o" not in "".join(target)
+
+
+def test_entries_have_their_counts_and_the_most_frequent_comes_first(joint_folder: Path) -> None:
+    """Vocabulary selection takes the first entries for the most frequent ones (§5.4)."""
     lines = (joint_folder / "source.tsv").read_text(encoding="utf-8").split("\n")[:-1]
     counts = [int(line.split("\t")[1]) for line in lines]
     assert counts == sorted(counts, reverse=True)
@@ -70,25 +75,45 @@ def test_unknown_characters_are_unknown_pieces(
     assert codec.word_of_entry(codec.pieces(words)) == owners_of_pieces(codec, words)
 
 
-def test_odd_sequences_of_pieces_are_read(joint_folder: Path) -> None:
-    """Two word ends in a row make no empty word; a run of unknown characters takes linear time."""
+def test_two_word_ends_in_a_row_make_no_empty_word(joint_folder: Path) -> None:
+    """A model may write any pieces; an empty word would be two spaces in the text."""
     codec = Codec.load(joint_folder, "source")
     end = codec.vocabulary.ids(["\u2581"])
     assert end != [UNK]
     assert codec.decode([*end, *end, *codec.encode(["low"])]) == ["low"]
+
+
+def test_a_run_of_unknown_characters_takes_linear_time(joint_folder: Path) -> None:
+    """One line of emoji must not hold up a whole corpus."""
+    codec = Codec.load(joint_folder, "source")
     assert codec.encode(["☃" * 100_000]).count(UNK) == 100_000
 
 
-def test_words_are_their_own_pieces(tmp_path: Path) -> None:
-    """In a word vocabulary, all but the most frequent are unknown; U+2581 has no meaning there."""
+@pytest.fixture
+def word_folder(tmp_path: Path) -> Path:
     write_codecs(tmp_path, (ENGLISH, GERMAN), "word", False, (3, 4))
-    codec = Codec.load(tmp_path, "source")
+    return tmp_path
+
+
+def test_a_word_vocabulary_has_the_most_frequent_words(word_folder: Path) -> None:
+    """The sizes are those asked for, beside the three special entries."""
+    codec = Codec.load(word_folder, "source")
     assert codec.vocabulary.entries == ["newest", "low", "widest"]
+    assert len(Codec.load(word_folder, "target").vocabulary) == 4 + 3
+
+
+def test_a_word_that_the_vocabulary_lacks_is_unknown(word_folder: Path) -> None:
+    """U+2581 has no meaning there: it is a word like any other."""
+    codec = Codec.load(word_folder, "source")
     assert codec.encode(["low", "lower", "\u2581"]) == [4, UNK, UNK, EOS]
     assert codec.decode([4, UNK, 3, EOS]) == ["low", "<unk>", "newest"]
+
+
+def test_words_are_their_own_pieces(word_folder: Path) -> None:
+    """So piece i is word i, known or not."""
+    codec = Codec.load(word_folder, "source")
     assert codec.pieces(["low", "☃"]) == ["low", "☃"]
     assert codec.word_of_piece(["low", "☃"]) == codec.word_of_entry(["low", "☃"]) == [0, 1]
-    assert len(Codec.load(tmp_path, "target").vocabulary) == 4 + 3
 
 
 @pytest.mark.parametrize(
@@ -116,27 +141,50 @@ def raw_folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+ANY_TEXT = [["„Straßenbahn“,", "(lower)"], ["日本語", "\U0001f642", "<unk>", "<0x41>"], []]
+
+
 @pytest.mark.parametrize("side", ["source", "target"])
 def test_any_text_comes_back_from_sentencepiece(raw_folder: Path, side: str) -> None:
     """Rare and foreign characters are written in bytes, so no text has an unknown piece."""
     codec = Codec.load(raw_folder, side)
-    for words in (["„Straßenbahn“,", "(lower)"], ["日本語", "\U0001f642", "<unk>", "<0x41>"], []):
+    for words in ANY_TEXT:
         ids = codec.encode(words)
         assert UNK not in ids
         assert codec.decode(ids) == words
-        assert len(codec.word_of_piece(words)) == len(ids) - 1
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_each_piece_of_sentencepiece_has_its_word(raw_folder: Path, side: str) -> None:
+    """Links and replacement go by words; all ids but EOS are pieces of one."""
+    codec = Codec.load(raw_folder, side)
+    for words in ANY_TEXT:
+        assert len(codec.word_of_piece(words)) == len(codec.encode(words)) - 1
         assert codec.word_of_entry(codec.pieces(words)) == owners_of_pieces(codec, words)
-    invalid = codec.vocabulary.ids(["<0xC3>", "<0x41>"])  # a model may write any bytes
-    assert UNK not in invalid
-    assert codec.decode(invalid) == ["\ufffdA"]
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_bytes_that_are_no_character_are_read(raw_folder: Path, side: str) -> None:
+    """A model may write any bytes: here the first half of a character, then an A."""
+    codec = Codec.load(raw_folder, side)
+    ids = codec.vocabulary.ids(["<0xC3>", "<0x41>"])
+    assert UNK not in ids
+    assert codec.decode(ids) == ["\ufffdA"]
 
 
 def test_bytes_that_no_character_had_in_training_are_not_known(raw_folder: Path) -> None:
     """They are entries, but none was trained: a model that never saw an emoji knows none of its bytes."""
-    source, target = (Codec.load(raw_folder, side) for side in ("source", "target"))
-    assert source.has_seen("".join(ENGLISH)) and target.has_seen("".join(GERMAN))
-    assert source.has_seen("(low),") and not target.has_seen("(")  # only in the source's text
+    source = Codec.load(raw_folder, "source")
+    target = Codec.load(raw_folder, "target")
+    assert source.has_seen("".join(ENGLISH))
+    assert target.has_seen("".join(GERMAN))
     assert not target.has_seen("\U0001f642")
+
+
+def test_a_side_knows_only_the_characters_of_its_own_text(raw_folder: Path) -> None:
+    """The vocabulary is joint, but "(" is only in the source's text: the target's training lacks it."""
+    assert Codec.load(raw_folder, "source").has_seen("(low),")
+    assert not Codec.load(raw_folder, "target").has_seen("(")
 
 
 def test_pieces_of_sentencepiece_are_those_of_whole_lines(raw_folder: Path) -> None:

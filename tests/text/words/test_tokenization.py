@@ -136,15 +136,29 @@ def test_rules_for_punctuation_change_only_unusual_text(language: str) -> None:
     assert [normalizer.normalize(text) for text in usual] == [text.strip() for text in usual]
 
 
-def test_case_is_removed_from_words_and_restored_in_translations() -> None:
-    """Without a truecaser, as for references, words keep their case; translations always get capitals."""
-    params = flags(truecase=True)
+def test_a_truecaser_removes_the_case_of_sentence_starts() -> None:
+    """The first word of a sentence is then the word that it is elsewhere."""
     truecaser = Truecaser({"the": 2, "Paris": 1})
-    assert Tokenizer("en", params, truecaser).tokenize("The cat. Paris.") == ["the", "cat", ".", "Paris", "."]
-    assert Tokenizer("en", params).tokenize("The cat.") == ["The", "cat", "."]
-    assert Tokenizer("en", params).restore_case(["the", "cat", "."]) == ["The", "cat", "."]
-    assert Tokenizer("en", params).detokenize(["the", "cat", ".", "it", "!"]) == "The cat. It!"
+    tokenizer = Tokenizer("en", flags(truecase=True), truecaser)
+    assert tokenizer.tokenize("The cat. Paris.") == ["the", "cat", ".", "Paris", "."]
+
+
+def test_words_keep_their_case_without_a_truecaser_or_without_the_flag() -> None:
+    """References have no truecaser: scores compare case as it is."""
+    assert Tokenizer("en", flags(truecase=True)).tokenize("The cat.") == ["The", "cat", "."]
+    truecaser = Truecaser({"the": 2, "Paris": 1})
     assert Tokenizer("en", flags(), truecaser).tokenize("The cat.") == ["The", "cat", "."]
+
+
+def test_translations_of_a_truecased_model_get_capitals() -> None:
+    """A model that was trained without capitals writes none."""
+    tokenizer = Tokenizer("en", flags(truecase=True))
+    assert tokenizer.restore_case(["the", "cat", "."]) == ["The", "cat", "."]
+    assert tokenizer.detokenize(["the", "cat", ".", "it", "!"]) == "The cat. It!"
+
+
+def test_translations_of_another_model_keep_their_case() -> None:
+    """Such a model has learned where capitals are."""
     assert Tokenizer("en", flags()).restore_case(["the"]) == ["the"]
 
 
