@@ -25,20 +25,35 @@ def run(folder: Path, text: str, *options: str) -> list[str]:
     return out.split("\n")[:-1]
 
 
+TEXT = "ein Haus.\n\nein\u2028Hund\r\nund"  # the last line has no end
+
+
 def test_standard_input_gives_a_line_for_each_line(
-    package: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+    package: Path, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    r"""Files do the same; empty lines stay empty, \r\n ends a line, and the last line needs no line end."""
-    text = "ein Haus.\n\nein\u2028Hund\r\nund"
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    r"""Line i translates line i: empty lines stay empty, and only \n and \r\n end a line, not U+2028."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TEXT.encode())))
     assert main(["translate", "--model", str(package), "--device", "cpu"]) == 0
     out, error = capfdbinary.readouterr()
-    assert error == b""
     lines = out.decode("utf-8").split("\n")
     assert len(lines) == 5
     assert lines[1] == lines[4] == ""
     assert b"\r" not in out
-    assert run(tmp_path, text, "--model", str(package)) == lines[:-1]
+    assert error == b""
+
+
+def test_files_give_the_lines_of_standard_input(
+    package: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A script may use either without a difference in its results."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TEXT.encode())))
+    assert main(["translate", "--model", str(package), "--device", "cpu"]) == 0
+    lines = capfdbinary.readouterr().out.decode("utf-8").split("\n")[:-1]
+    assert run(tmp_path, TEXT, "--model", str(package)) == lines
+
+
+def test_an_empty_file_gives_an_empty_file(package: Path, tmp_path: Path) -> None:
+    """A line in it would be the translation of a line that is not there."""
     assert run(tmp_path, "", "--model", str(package)) == []
 
 
@@ -49,46 +64,79 @@ def test_characters_that_the_model_never_saw_are_copied_and_counted(
     model = ("--model", str(package))
     [plain] = run(tmp_path, "ein Haus.", *model)
     assert capsys.readouterr().err == ""
-    [found] = run(tmp_path, "🙂 ein Haus.", *model)
-    assert found == f"🙂 {plain}".strip()
+    [translation] = run(tmp_path, "🙂 ein Haus.", *model)
+    assert translation == f"🙂 {plain}".strip()
     advice = "1 unknown character: never seen in training, so copied, not translated"
     assert capsys.readouterr().err == f"convs2s: {advice}\n"
+
+
+def test_characters_that_the_model_never_saw_are_left_out_of_scores(
+    package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those of both sides are counted, as there is no translation to copy them to."""
     (tmp_path / "target.txt").write_text("ein ☃ Haus\n", encoding="utf-8")
-    run(tmp_path, "🙂 ein Haus.", *model, "--score", str(tmp_path / "target.txt"))
+    run(tmp_path, "🙂 ein Haus.", "--model", str(package), "--score", str(tmp_path / "target.txt"))
     assert capsys.readouterr().err == "convs2s: 2 unknown characters: never seen in training, so left out\n"
 
 
 def test_an_n_best_list_has_the_format_of_moses(package: Path, tmp_path: Path) -> None:
-    """Number from 0, text, score; best first, empty lines included. --scores alone puts the score first."""
+    """Number from 0, text, score; best first, empty lines included."""
     model = ("--model", str(package))
     plain = run(tmp_path, "ein Haus.\n\n", *model)
     rows = [line.split(" ||| ") for line in run(tmp_path, "ein Haus.\n\n", *model, "--n-best", "2")]
     assert [row[0] for row in rows] == ["0", "0", "1"]
     assert float(rows[0][2]) > float(rows[1][2])
     assert [rows[0][1], rows[2][1]] == plain
-    [[score, text], _] = [line.split("\t") for line in run(tmp_path, "ein Haus.\n\n", *model, "--scores")]
-    assert [text, score] == rows[0][1:]
 
 
-def test_prefixes_and_links_of_words_keep_the_order_of_the_input(
-    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Line i has prefix i and links i, however the input is chunked.
+def test_scores_stand_before_their_translations(package: Path, tmp_path: Path) -> None:
+    """A text may have any characters, so it comes last; the score is that of the n-best list."""
+    model = ("--model", str(package))
+    best, *_ = run(tmp_path, "ein Haus.\n\n", *model, "--n-best", "2")
+    _, text, score = best.split(" ||| ")
+    line, _ = run(tmp_path, "ein Haus.\n\n", *model, "--scores")
+    assert line == f"{score}\t{text}"
 
-    Links have the format of Pharaoh; asking for them changes no translation.
-    """
+
+TEXTS = ["ein Haus.", "", "und ein Hund"]
+PREFIXES = ["Maus eins", "", "Haus"]
+
+
+@pytest.fixture
+def prefixed(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the options for a translation of TEXTS with PREFIXES, in chunks of one batch of two lines."""
     monkeypatch.setattr("convs2s.commands.translate.CHUNK_BATCHES", 1)
-    texts, prefixes = ["ein Haus.", "", "und ein Hund"], ["Maus eins", "", "Haus"]
-    (tmp_path / "prefixes.txt").write_text("\n".join([*prefixes, ""]), encoding="utf-8")
-    options = ("--model", str(package), "--batch-sentences", "2", "--prefix", str(tmp_path / "prefixes.txt"))
-    plain = run(tmp_path, "\n".join(texts), *options)
-    assert run(tmp_path, "\n".join(texts), *options, "--alignment", str(tmp_path / "links.txt")) == plain
+    (tmp_path / "prefixes.txt").write_text("\n".join([*PREFIXES, ""]), encoding="utf-8")
+    return ["--model", str(package), "--batch-sentences", "2", "--prefix", str(tmp_path / "prefixes.txt")]
+
+
+def test_line_i_has_prefix_i_however_the_input_is_chunked(
+    package: Path, tmp_path: Path, prefixed: list[str]
+) -> None:
+    """Chunks that lost count would give each line another's prefix."""
+    n_best_lists = convs2s.load(package, "cpu").translate_n_best(TEXTS, prefixes=PREFIXES)
+    assert run(tmp_path, "\n".join(TEXTS), *prefixed) == [best.text for [best] in n_best_lists]
+
+
+def test_links_of_words_keep_the_order_of_the_input(
+    package: Path, tmp_path: Path, prefixed: list[str]
+) -> None:
+    """Line i has links i, in the format of Pharaoh, which other programs read."""
+    run(tmp_path, "\n".join(TEXTS), *prefixed, "--alignment", str(tmp_path / "links.txt"))
     translator = convs2s.load(package, "cpu")
-    n_best_lists = translator.translate_n_best(texts, prefixes=prefixes)
-    assert [best.text for [best] in n_best_lists] == plain
-    expected = [" ".join(f"{i}-{j}" for i, j in translator.align(best)) for [best] in n_best_lists]
-    assert (tmp_path / "links.txt").read_text(encoding="utf-8").split("\n") == [*expected, ""]
-    assert expected[0] and expected[2] and not expected[1]
+    n_best_lists = translator.translate_n_best(TEXTS, prefixes=PREFIXES)
+    links = [" ".join(f"{i}-{j}" for i, j in translator.align(best)) for [best] in n_best_lists]
+    assert (tmp_path / "links.txt").read_text(encoding="utf-8").split("\n") == [*links, ""]
+    assert links[0]
+    assert links[1] == ""
+    assert links[2]
+
+
+def test_asking_for_links_changes_no_translation(tmp_path: Path, prefixed: list[str]) -> None:
+    """The search then keeps its attention, which must not disturb it."""
+    text = "\n".join(TEXTS)
+    plain = run(tmp_path, text, *prefixed)
+    assert run(tmp_path, text, *prefixed, "--alignment", str(tmp_path / "links.txt")) == plain
 
 
 def test_repeated_model_options_add_up() -> None:
@@ -208,7 +256,8 @@ def test_samples_depend_on_seed_and_line(
 
 def test_options_reach_the_library(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads are PyTorch's, so that the command can leave cores to other programs."""
-    load, set_threads = mock.Mock(side_effect=ValueError), mock.Mock()
+    load = mock.Mock(side_effect=ValueError)
+    set_threads = mock.Mock()
     monkeypatch.setattr("convs2s.package.translator.load", load)
     monkeypatch.setattr("torch.set_num_threads", set_threads)
     options = ["--threads", "3", "--processes", "2", "--max-length-ratio", "0.5", "--max-length-extra", "9"]
@@ -226,13 +275,14 @@ FORBIDDEN = {
 }  # fmt: skip
 
 
-def test_a_closed_pipe_is_not_an_error_and_only_what_is_needed_was_imported(tmp_path: Path) -> None:
-    """`convs2s translate | head -1` must end quietly; here Python also lists its imports.
+@pytest.fixture(scope="module")
+def with_closed_pipe(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, str]:
+    """Translate into a pipe that nobody reads; return the status, and what Python lists of its imports.
 
-    Start-up takes most of the time for a single sentence; only models with Moses' words need sacremoses.
+    The model has words without Moses' rules: only those need sacremoses.
     """
+    package = write_small_package(tmp_path_factory.mktemp("package"))
     words = dict.fromkeys(("normalize_punctuation", "remove_nonprinting"), False)
-    package = write_small_package(tmp_path)
     edit_settings(package, "tokenizer.json", "tokenize", escape=True, tokenizer="none", **words)
     command = [sys.executable, "-X", "importtime", "-m", "convs2s.cli", "translate"]
     with subprocess.Popen(
@@ -243,10 +293,20 @@ def test_a_closed_pipe_is_not_an_error_and_only_what_is_needed_was_imported(tmp_
         process.stdout.close()
         process.stdout = None
         _, error = process.communicate("ein Haus\n")
-    assert process.returncode == 141
-    rows = [line.split("|") for line in error.splitlines()]
-    assert all(row[0].startswith("import time:") for row in rows), error
-    imported = {row[2].strip() for row in rows}
+    return process.returncode, error
+
+
+def test_a_closed_pipe_is_not_an_error(with_closed_pipe: tuple[int, str]) -> None:
+    """`convs2s translate | head -1` must end quietly: with the status of SIGPIPE, and nothing printed."""
+    status, error = with_closed_pipe
+    assert status == 141
+    assert [line for line in error.splitlines() if not line.startswith("import time:")] == []
+
+
+def test_only_what_is_needed_is_imported(with_closed_pipe: tuple[int, str]) -> None:
+    """Start-up takes most of the time for a single sentence."""
+    _, error = with_closed_pipe
+    imported = {line.split("|")[2].strip() for line in error.splitlines()}
     assert {"torch", "convs2s.package.translator"} <= imported
     assert not imported & FORBIDDEN
 

@@ -56,18 +56,40 @@ def test_a_sentence_has_the_same_samples_in_any_batch() -> None:
     assert draw(model, source[2:, :2], Sampling(seed=8, first=2), samples=4) != [alone]
 
 
-def test_limits_likelihoods_and_sources_are_as_in_a_search() -> None:
-    """All samples begin with the prefix and end in time; temperature and top-k change no likelihood."""
-    model, source = random_table(6, 11, 9), torch.tensor([[3, 4, 5, 3, 4, EOS]])
+def draw_with_prefix(model: TableModel) -> list[SearchResult]:
+    """Return 20 samples of a sentence of six tokens, with a prefix and far from the model's distribution."""
+    source = torch.tensor([[3, 4, 5, 3, 4, EOS]])
     sampling = Sampling(seed=1, temperature=2.0, top_k=6)
     [ranked] = draw(model, source, sampling, samples=20, max_length=5, prefixes=[[8]])
+    return ranked
+
+
+def test_samples_begin_with_the_prefix_and_end_in_time() -> None:
+    """They have at most five tokens and EOS; shorter ones occur, too."""
+    ranked = draw_with_prefix(random_table(6, 11, 9))
+    assert {one.tokens[0] for one in ranked} == {8}
     assert {len(one.tokens) for one in ranked} >= {3, 4, 6}
+    assert max(len(one.tokens) for one in ranked) <= 6
+
+
+def test_sources_of_samples_are_those_of_a_search() -> None:
+    """The table model attends to position i at step i, as in test_beam_search."""
+    for one in draw_with_prefix(random_table(6, 11, 9)):
+        assert one.sources[:5] == list(range(5))[: len(one.tokens)]
+
+
+def test_the_likelihood_of_a_sample_is_the_models() -> None:
+    """Temperature and top-k change what is drawn, but not how likely the model takes it to be."""
+    model = random_table(6, 11, 9)
+    ranked = draw_with_prefix(model)
     for one in ranked:
-        assert one.tokens[0] == 8
-        assert len(one.tokens) <= 6
-        assert one.sources[:5] == list(range(5))[: len(one.tokens)]  # the table model's at each step
         contexts = [sum([EOS, *one.tokens[:i]]) % 11 for i in range(len(one.tokens))]
         exact = float(model.table[3, contexts].log_softmax(1)[range(len(one.tokens)), one.tokens].sum())
         assert one.log_likelihood == pytest.approx(exact, abs=1e-4)
         assert one.score == pytest.approx(exact / len(one.tokens), abs=1e-4)
-    assert [one.score for one in ranked] == sorted((one.score for one in ranked), reverse=True)
+
+
+def test_samples_are_ranked_by_their_score() -> None:
+    """The first is the one that commands write if they write one."""
+    scores = [one.score for one in draw_with_prefix(random_table(6, 11, 9))]
+    assert scores == sorted(scores, reverse=True)

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 import convs2s
 from convs2s.base.files import write_json, write_lines
 from convs2s.config.results import PackageParams, ReplaceParams
@@ -57,30 +59,49 @@ def run(folder: Path, alpha: object) -> Path:
     return folder / "models" / "3"
 
 
-def test_the_folder_translates_and_its_card_has_the_scores(tmp_path: Path) -> None:
-    """The scores are those of this seed, with signatures."""
-    folder = run(tmp_path, alpha=1.0)
-    card = (folder / "README.md").read_text(encoding="utf-8")
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model folder of seed 3, which no test changes."""
+    return run(tmp_path_factory.mktemp("package"), alpha=1.0)
+
+
+def test_the_card_describes_the_data_and_the_training(model: Path) -> None:
+    """Whoever finds the model must learn what it was made from, and what is wrong with that."""
+    card = (model / "README.md").read_text(encoding="utf-8")
     for part in (
         "| words in them | 400,000 source, 390,000 target |",
         "| test pairs in it | 2 of 2,737, and 3 of their source sentences |",
         "| translated by models | 1,234 of the pairs |",
         r"| warnings | valid: 9 pairs of 9 look swapped; train: a \| b |",
         '| `train.batch_by` | "tokens" |',
-        "| BLEU, detokenized | 12.3",
-        r"`nrefs:1\|case:mixed\|tok:13a`",
-        f"`newstest2014: 2,737 lines, sha256 {'0' * 64}`",
     ):
         assert part in card
+
+
+def test_the_scores_of_the_card_are_those_of_its_seed(model: Path) -> None:
+    """Another seed has another model. A score without signature and test set says little."""
+    card = (model / "README.md").read_text(encoding="utf-8")
+    assert "| BLEU, detokenized | 12.3" in card
+    assert r"`nrefs:1\|case:mixed\|tok:13a`" in card
+    assert f"`newstest2014: 2,737 lines, sha256 {'0' * 64}`" in card
     assert "98.7" not in card
-    translator = convs2s.load(folder, "cpu")
+
+
+def test_the_folder_translates_with_its_dictionary(model: Path) -> None:
+    """Users copy only this folder."""
+    translator = convs2s.load(model, "cpu")
     assert len(translator.translate(["ein Haus."])) == 1
     assert translator.dictionary == {"dog": "Hund"}
-    assert translator.facts is not None
-    assert translator.facts.summary().endswith(
+
+
+def test_the_folder_has_facts_and_examples(model: Path) -> None:
+    """The server's page shows them."""
+    facts = convs2s.load(model, "cpu").facts
+    assert facts is not None
+    assert facts.summary().endswith(
         "39,000 sentence pairs of tests (license: MIT); 12.3 BLEU on its test set"
     )
-    assert translator.facts.examples == [('A "house.', 'Ein "Haus.')]
+    assert facts.examples == [('A "house.', 'Ein "Haus.')]
 
 
 def test_the_folder_carries_the_number_that_was_tuned(tmp_path: Path) -> None:
