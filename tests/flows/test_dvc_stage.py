@@ -12,23 +12,34 @@ from pipelines.flows.dvc_stage import GuardedRunner, StageEnded, Stop, environme
 from tests.flows import toy
 
 
-def test_dvcs_messages_are_recognized(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The states in the UI depend on DVC's messages, which DVC may change."""
+@pytest.fixture
+def runner(repo: Path, monkeypatch: pytest.MonkeyPatch) -> GuardedRunner:
+    """Run DVC in this process, which is faster; each stage is that of the toy repository."""
 
     def run(runner: GuardedRunner, *command: str) -> list[str]:
         return toy.dvc(runner.root, *command[len(dvc_stage.DVC) :]).splitlines()
 
     monkeypatch.setattr(GuardedRunner, "run", run)
-    runner = GuardedRunner(repo, {}, 1, Stop(), print)
+    return GuardedRunner(repo, {}, 1, Stop(), print)
+
+
+def test_dvcs_messages_are_recognized(runner: GuardedRunner) -> None:
+    """The states in the UI depend on DVC's messages, which DVC may change."""
     assert [runner.reproduce("download") for _ in range(2)] == ["Executed", "Unchanged"]
     assert runner.reproduce("train@2") == "Executed"
-    (repo / "dvc.lock").unlink()
+    (runner.root / "dvc.lock").unlink()
     assert runner.reproduce("train@2") == "Cached"
     assert runner.reproduce("train@2", "--force") == "Executed"
-    assert toy.ran(repo) == ["download", "train@2", "train@2"]
+    assert toy.ran(runner.root) == ["download", "train@2", "train@2"]
+
+
+def test_a_stage_that_runs_because_its_data_cannot_be_pulled_is_executed(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DVC first says that it pulls them, as for a stage that is cached."""
     said = ["Pulling data for stage: 'a'", "Unable to pull data for stage: 'a'", "Running stage 'a':"]
     monkeypatch.setattr(GuardedRunner, "run", lambda *_: said)
-    assert runner.reproduce("a") == "Executed"  # after failing to pull its data
+    assert GuardedRunner(repo, {}, 1, Stop(), print).reproduce("a") == "Executed"
 
 
 def play(code: str, seconds: float = 30) -> list[str]:
@@ -57,12 +68,22 @@ def test_it_is_stopped_at_its_deadline() -> None:
     assert time.monotonic() - start < 20
 
 
-def test_a_stage_sees_neither_prefects_password_nor_other_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stage does not use the server, and must not use GPUs leased to others."""
+def test_a_stage_does_not_see_prefects_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not use the server, and what it prints is kept in logs."""
     monkeypatch.setenv("PREFECT_API_AUTH_STRING", "admin:pw")
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")
     assert not [name for name in environment([1, 3]) if name.startswith("PREFECT_")]
-    assert environment([1, 3])["CUDA_VISIBLE_DEVICES"] == "1,3"
-    assert environment([])["CUDA_VISIBLE_DEVICES"] == ""
-    assert environment(None)["CUDA_VISIBLE_DEVICES"] == "0,1,2,3"
+
+
+@pytest.mark.parametrize(("leased", "visible"), [([1, 3], "1,3"), ([], ""), (None, "0,1,2,3")])
+def test_a_stage_sees_the_gpus_that_it_has_leased(
+    leased: list[int] | None, visible: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It must not use those of others; None leaves the choice to the user's variable."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")
+    assert environment(leased)["CUDA_VISIBLE_DEVICES"] == visible
+
+
+def test_a_stage_runs_with_the_python_of_the_flow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`python` in a command of dvc.yaml would otherwise be another one, without our packages."""
+    monkeypatch.setenv("PATH", "/usr/bin")
     assert environment(None)["PATH"].split(os.pathsep)[0] == str(Path(sys.executable).parent)

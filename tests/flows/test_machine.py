@@ -72,9 +72,11 @@ def check_that_nobody_but_the_owner_runs_anything(repo: Path, server: Server) ->
     name, password = server.auth.split(":")
     logs = [(repo / ".prefect" / f"{program}.log").read_text() for program in ("server", "worker")]
     assert password not in " ".join([*logs, *processes(repo)])
-    client, before = server.client, server.runs()
+    client = server.client
+    before = server.runs()
     deployment = client.get("deployments/name/reproduce/reproduce").raise_for_status().json()["id"]
-    create, body = f"deployments/{deployment}/create_flow_run", {"state": {"type": "SCHEDULED"}}
+    create = f"deployments/{deployment}/create_flow_run"
+    body = {"state": {"type": "SCHEDULED"}}
     plain = httpx.Client(base_url=client.base_url)
     token = client.get("csrf-token", params={"client": "tests"}).json()["token"]
     csrf = {"Prefect-Csrf-Client": "tests", "Prefect-Csrf-Token": token}
@@ -83,7 +85,8 @@ def check_that_nobody_but_the_owner_runs_anything(repo: Path, server: Server) ->
     # A page from elsewhere, in the owner's browser
     foreign = {"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"}
     preflight = client.options(create, headers=foreign)
-    assert preflight.status_code == 400 and "access-control-allow-origin" not in preflight.headers
+    assert preflight.status_code == 400
+    assert "access-control-allow-origin" not in preflight.headers
     assert plain.post(create, json=body, headers=foreign, auth=(name, password)).status_code == 403
     # Whoever has the password starts our flows, in our folder, and nothing else.
     command = body | {"job_variables": {"command": "touch owned"}}
@@ -92,7 +95,7 @@ def check_that_nobody_but_the_owner_runs_anything(repo: Path, server: Server) ->
 
 
 def check_that_a_cancelled_run_ends_its_stages(repo: Path, server: Server) -> None:
-    """By the button in the UI."""
+    """The button in the UI cancels it; a training that went on would hold its GPU for days."""
     toy.behave(repo, train_1={"seconds": 90}, train_2={"seconds": 90})
     run = server.trigger()
     assert soon(lambda: training(repo))
@@ -137,31 +140,60 @@ def test_stages_do_not_run_only_for_a_key_that_came_later(
         machine.execute(machine.parser().parse_args(shlex.split(words)))
 
 
-def test_only_the_owner_knows_the_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody else may enter its folder or read its file: with it, one can run commands as the owner."""
-    home = tmp_path / ".prefect"
-    monkeypatch.setattr(workspace, "HOME", home)
-    monkeypatch.setattr(workspace, "PASSWORD", home / "password")
-    assert workspace.read_password() == ""
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Use a folder of the test for the server's files; it does not exist yet."""
+    folder = tmp_path / ".prefect"
+    monkeypatch.setattr(workspace, "HOME", folder)
+    monkeypatch.setattr(workspace, "PASSWORD", folder / "password")
+    return folder
+
+
+def test_nobody_but_the_owner_enters_the_folder_of_the_server(home: Path) -> None:
+    """Its files say how to reach the server; a folder that was open before is closed."""
     home.mkdir(mode=0o755)
     workspace.make_home()
     assert home.stat().st_mode & 0o777 == 0o700
+
+
+def test_nobody_but_the_owner_reads_the_password(home: Path) -> None:
+    """With it, one can run commands as the owner."""
+    workspace.make_home()
+    workspace.make_password()
+    assert (home / "password").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_password_is_made_once(home: Path) -> None:
+    """Flows and workers that have read it must be able to go on using it."""
+    assert workspace.read_password() == ""
+    workspace.make_home()
     password = workspace.make_password()
-    workspace.PASSWORD.unlink()
-    assert workspace.make_password() != password  # each clone has its own
-    password = workspace.read_password()
-    assert workspace.make_password() == workspace.read_password() == password
+    assert workspace.read_password() == password
+    assert workspace.make_password() == password
+    assert (home / "password").is_file()
+
+
+def test_each_clone_has_a_password_of_its_own(home: Path) -> None:
+    """It is random, and long enough that nobody guesses it."""
+    workspace.make_home()
+    password = workspace.make_password()
+    (home / "password").unlink()
+    assert workspace.make_password() != password
     assert len(password) == len("convs2s:") + 32
-    assert workspace.PASSWORD.stat().st_mode & 0o777 == 0o600
 
 
-def test_the_server_listens_on_loopback_and_answers_its_own_pages() -> None:
-    """Its API runs commands: no other machine and no other page may reach it."""
-    address = "http://127.0.0.1:4207/api"
-    command = machine.server_command(address)
-    assert command[command.index("--host") + 1] == "127.0.0.1" and "4207" in command
-    assert machine.settings(address, "a:b")["PREFECT_SERVER_CORS_ALLOWED_ORIGINS"] == "http://127.0.0.1:4207"
+def test_the_server_listens_on_loopback() -> None:
+    """Its API runs commands: no other machine may reach it."""
+    command = machine.server_command("http://127.0.0.1:4207/api")
+    assert command[command.index("--host") + 1] == "127.0.0.1"
+    assert "4207" in command
     assert httpx.URL(machine.ADDRESS).host == "127.0.0.1"
+
+
+def test_the_server_answers_only_its_own_pages() -> None:
+    """A page of another site, in the owner's browser, must not start a run."""
+    settings = machine.settings("http://127.0.0.1:4207/api", "a:b")
+    assert settings["PREFECT_SERVER_CORS_ALLOWED_ORIGINS"] == "http://127.0.0.1:4207"
 
 
 def test_a_users_own_server_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

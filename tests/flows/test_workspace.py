@@ -22,32 +22,65 @@ def copy_of(repo: Path, name: str, *overrides: str) -> Path:
 
 
 def test_a_workspace_is_locked_by_one_run(repo: Path) -> None:
-    """Two flows would run the same stages twice. DVC's databases are private, as with `make repro`."""
-    shutil.rmtree(repo / SITE, ignore_errors=True)
+    """Two flows would run the same stages twice."""
     with claim(repo), pytest.raises(ValueError, match="another flow run works in"), claim(repo):
         pytest.fail("both have claimed it")
+    with claim(repo):
+        pass  # once the first has ended, another may begin
+
+
+def test_the_databases_of_dvc_are_private_in_a_flow(repo: Path) -> None:
+    """DVC makes them open to all users; a flow closes them, as `make repro` does."""
+    shutil.rmtree(repo / SITE, ignore_errors=True)
     with claim(repo):
         assert stat.S_IMODE((repo / SITE).stat().st_mode) == 0o700
 
 
 def test_a_copy_is_the_workspace_with_other_values(repo: Path) -> None:
-    """Uncommitted files, and inputs that git ignores, are copied; the user's own files do not change."""
+    """Files that git does not have yet, or not in this state, are copied as they are."""
     (repo / "notes.txt").write_text("new")
     (repo / "toy.py").write_text((repo / "toy.py").read_text() + "\n# edited\n")
-    toy.set_params(repo, {"train.start_from": "data/start", "augment.models": "data/reverse"})
-    toy.set_params(repo, {"augment.text": "data/more.de"})
-    own = ["data/own/mine.txt", "data/start/model.json", "data/reverse/model.json", "data/more.de"]
-    for name in own:
-        (repo / name).parent.mkdir(parents=True, exist_ok=True)
-        (repo / name).write_text("text")
-    toy.dvc(repo, "repro", "download")
-    before = toy.run(repo, "git", "status", "--porcelain"), (repo / "params.yaml").read_text()
     copy = copy_of(repo, "one", "train.dropout=0.3")
-    assert (toy.run(repo, "git", "status", "--porcelain"), (repo / "params.yaml").read_text()) == before
-    for name in ("notes.txt", "toy.py", *own, "dvc.lock"):
+    for name in ("notes.txt", "toy.py"):
         assert (copy / name).read_text() == (repo / name).read_text()
     assert load_params(copy / "params.yaml").train.dropout == 0.3
+
+
+def test_a_copy_leaves_the_workspace_as_it_is(repo: Path) -> None:
+    """The user may be in the middle of an edit."""
+    (repo / "notes.txt").write_text("new")
+    status = toy.run(repo, "git", "status", "--porcelain")
+    params = (repo / "params.yaml").read_text()
+    copy_of(repo, "one", "train.dropout=0.3")
+    assert toy.run(repo, "git", "status", "--porcelain") == status
+    assert (repo / "params.yaml").read_text() == params
+
+
+def test_a_copy_has_the_inputs_that_git_ignores(repo: Path) -> None:
+    """They are what params.yaml names: the user's texts, and models to start from or to translate with."""
+    toy.set_params(repo, {"train.start_from": "data/start", "augment.models": "data/reverse"})
+    toy.set_params(repo, {"augment.text": "data/more.de"})
+    names = ["data/own/mine.txt", "data/start/model.json", "data/reverse/model.json", "data/more.de"]
+    for name in names:
+        (repo / name).parent.mkdir(parents=True, exist_ok=True)
+        (repo / name).write_text(name)
+    copy = copy_of(repo, "one")
+    for name in names:
+        assert (copy / name).read_text() == name
+
+
+def test_stages_that_have_run_do_not_run_again_in_a_copy(repo: Path) -> None:
+    """It has dvc.lock, and shares the cache of the workspace."""
+    toy.dvc(repo, "repro", "download")
+    copy = copy_of(repo, "one", "train.dropout=0.3")
+    assert (copy / "dvc.lock").read_text() == (repo / "dvc.lock").read_text()
     assert "is cached - skipping run" in toy.dvc(copy, "repro", "download")
+
+
+def test_a_copy_is_used_again_with_what_it_has(repo: Path) -> None:
+    """A training that was interrupted in it goes on from its checkpoint."""
+    copy = copy_of(repo, "one", "train.dropout=0.3")
+    (copy / "data").mkdir(exist_ok=True)
     (copy / "data" / "checkpoint").write_text("kept")
     again = copy_of(repo, "one", "train.dropout=0.3")
     assert (again / "data" / "checkpoint").read_text() == "kept"
@@ -64,19 +97,25 @@ def test_a_copy_gets_the_texts_of_a_folder_with_any_name(repo: Path) -> None:
     assert not (copy / "data/o").exists()
 
 
-def test_a_copy_reaches_the_same_texts_and_remotes(repo: Path, tmp_path: Path) -> None:
-    """A corpus may be on another disk, paths may be relative, credentials in the local configuration."""
+def test_a_copy_reaches_texts_on_another_disk(repo: Path, tmp_path: Path) -> None:
+    """A corpus may be too large for the disk of the clone, which then has a link to it."""
     (tmp_path / "big").mkdir()
     (tmp_path / "big" / "a.txt").write_text("text")
     (repo / "data" / "linked").symlink_to(tmp_path / "big")
     toy.set_params(repo, {"download.folder": "data/linked"})
+    toy.dvc(repo, "repro", "download")
+    copy = copy_of(repo, "one")
+    assert (copy / "data" / "linked" / "a.txt").read_text() == "text"
+    toy.dvc(copy, "repro", "download")
+
+
+def test_a_copy_reaches_the_same_remotes(repo: Path) -> None:
+    """The path of a remote may be relative to the clone, and its credentials in the local configuration."""
     toy.dvc(repo, "remote", "add", "--default", "store", "../store")
     toy.dvc(repo, "remote", "add", "--local", "bucket", "s3://bucket/x")
     toy.dvc(repo, "remote", "modify", "--local", "bucket", "access_key_id", "me")
     toy.dvc(repo, "repro", "download")
     copy = copy_of(repo, "one")
-    assert (copy / "data" / "linked" / "a.txt").read_text() == "text"
-    toy.dvc(copy, "repro", "download")
     toy.dvc(copy, "push", "download")
     assert (repo / ".." / "store" / "files").is_dir()
     assert "access_key_id = me" in (copy / ".dvc" / "config.local").read_text()
