@@ -152,7 +152,7 @@ def fingerprint(params: Params) -> dict[str, str]:
 def test_only_another_value_of_the_key_begins_a_new_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And the message names it."""
+    """The default is what the training did before, so its checkpoints stay of use."""
     monkeypatch.chdir(tmp_path)
     write_tiny(tmp_path)
     before = fingerprint(default_params())
@@ -161,6 +161,13 @@ def test_only_another_value_of_the_key_begins_a_new_training(
         changed = {section: fingerprint(params_with(**{section: 0.5})) for section in ("train", "model")}
     assert {name for name, _ in changed["train"].items() ^ before.items()} == {KEY}
     assert {name for name, _ in changed["model"].items() ^ before.items()} == {"model"}
+
+
+def test_a_new_training_names_the_key_that_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise its user would not know why the checkpoints are not used."""
+    monkeypatch.chdir(tmp_path)
     shutil.copytree(BEFORE / "checkpoints", "work")
     [checkpoint] = Path("work").glob("*/*")
     prints = read_checkpoint(checkpoint).prints
@@ -189,7 +196,7 @@ def test_a_checkpoint_of_a_newer_version_stops_the_training(
 
 
 def test_a_start_from_an_older_model_is_compared_by_its_default(tmp_path: Path) -> None:
-    """The message has the key that differs."""
+    """The default is what the older model has; with any other value, its weights would not fit."""
     start = write_start(tmp_path, params_of(PRESET))
     assert KEY not in described(start)["architecture"]
     with gained_keys():
@@ -199,38 +206,61 @@ def test_a_start_from_an_older_model_is_compared_by_its_default(tmp_path: Path) 
 
 
 @pytest.mark.usefixtures("gained")
-def test_results_are_kept_only_if_all_that_differs_is_a_later_key_with_its_default() -> None:
-    """Whichever of dvc.lock and params.yaml has it; with another value, or another change, stages run."""
-    without = {"train": content_of(PRESET)["train"]}
-    with_default, with_other, with_change = (
-        {"train": without["train"] | values}
-        for values in ({KEY: DEFAULT}, {KEY: 0.5}, {KEY: DEFAULT, "dropout": 0.5})
-    )
-    assert check.list_later(without, without) == []
-    assert check.list_later(without, with_default) == [f"train.{KEY}"]
-    assert check.list_later(with_default, without) == [f"train.{KEY}"]
-    assert check.list_later(without, with_other) == []
-    assert check.list_later(with_other, without) == []
-    assert check.list_later(without, with_change) == []
-    assert check.list_later(without | {"gone": 1}, with_default) == []
+@pytest.mark.parametrize(
+    ("recorded", "now", "kept"),
+    [
+        ({}, {}, []),
+        ({}, {KEY: DEFAULT}, [f"train.{KEY}"]),
+        ({KEY: DEFAULT}, {}, [f"train.{KEY}"]),
+        ({}, {KEY: 0.5}, []),
+        ({KEY: 0.5}, {}, []),
+        ({}, {KEY: DEFAULT, "dropout": 0.5}, []),
+    ],
+)
+def test_results_are_kept_only_if_all_that_differs_is_a_later_key_with_its_default(
+    recorded: dict[str, float], now: dict[str, float], kept: list[str]
+) -> None:
+    """Such results are those of the default, whichever of dvc.lock and params.yaml has the key.
+
+    With another value, or another change beside it, stages must run.
+    """
+    train = content_of(PRESET)["train"]
+    assert check.list_later({"train": train | recorded}, {"train": train | now}) == kept
 
 
 @pytest.mark.usefixtures("gained")
-def test_an_older_params_yaml_shows_and_takes_the_key(
+def test_results_with_a_section_that_is_gone_are_not_kept() -> None:
+    """They depended on something that is not there any more, so the stage must run."""
+    train = content_of(PRESET)["train"]
+    assert check.list_later({"train": train, "gone": 1}, {"train": train | {KEY: DEFAULT}}) == []
+
+
+@pytest.mark.usefixtures("gained")
+def test_the_list_of_keys_has_the_key_that_an_older_params_yaml_lacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`pipelines.check --list` and `SET="train.added_key=0.1"`; a misspelled key stays an error."""
+    """`pipelines.check --list` is how a user learns that it exists, and what its absence means."""
     content = change_preset(PRESET, {})
     (tmp_path / content["download"]["folder"]).mkdir(parents=True)
     (tmp_path / "params.yaml").write_text(json.dumps(content), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     check.main(["--list"])
     assert f"train.{KEY}: {DEFAULT}\n    A key that was added.\n" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("gained")
+def test_an_older_params_yaml_takes_the_key_into_its_section() -> None:
+    """`SET="train.added_key=0.1"` works although the file lacks the key; no other line changes."""
     text, params = apply_overrides(rendered(PRESET), {f"train.{KEY}": 0.1})
     assert getattr(params.train, KEY) == 0.1
     assert parse_params(text, "written") == params
     assert text.replace(f"  {KEY}: 0.1\n", "") == rendered(PRESET)
     assert f"  {KEY}: 0.1\n  selection: null" in text.partition("\ntrain:\n")[2].partition("\n\n")[0]
+
+
+@pytest.mark.usefixtures("gained")
+def test_a_misspelled_key_is_no_later_key() -> None:
+    """A file may lack a later key, but not have one that no version knows."""
     with pytest.raises(ValueError, match=rf"train\.aded_key: unknown key.* did you mean {KEY}\?"):
         apply_overrides(rendered(PRESET), {"train.aded_key": 0.1})
 
