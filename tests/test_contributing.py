@@ -66,7 +66,7 @@ def test_ci_runs_every_test_that_needs_no_gpu() -> None:
 
 
 def test_a_check_before_a_commit_finds_what_ci_finds() -> None:
-    """Format included."""
+    """What passes here must not fail there: the rules, the format and the types."""
     assert {"ruff check .", "ruff format --check .", "mypy"} <= set(
         map(str.strip, recipe("lint").splitlines())
     )
@@ -75,7 +75,7 @@ def test_a_check_before_a_commit_finds_what_ci_finds() -> None:
 
 
 def test_a_stage_runs_by_its_command(tmp_path: Path) -> None:
-    """In a folder without DVC, with the paths of dvc.yaml and an output elsewhere."""
+    """Readers copy the command. It needs no DVC, and with another --out it leaves `data` as it is."""
     kept: list[Pair] = [("a b", "c d"), ("e f", "g h")]
     for split, pairs in {"train": [*kept, ("", "x")], "augmented": [], "valid": [("v", "w")]}.items():
         write_folder(tmp_path / "data" / "tokenized" / split, pairs)
@@ -90,7 +90,7 @@ def test_a_stage_runs_by_its_command(tmp_path: Path) -> None:
 
 
 def test_the_style_quotes_the_code(tmp_path: Path) -> None:
-    """A comment and an error, each as an example of how to write one."""
+    """An example that the code no longer has would not be our style any more."""
     comment, error = pages.blocks(pages.read("docs/style.md"), "text")
     file = pages.read("convs2s/model/multistep_attention.py")
     assert " ".join(comment.split()) in " ".join(file.split())

@@ -172,7 +172,7 @@ def of_stages(words: str, names: set[str]) -> set[str]:
 
 
 def test_after_a_run_all_is_up_to_date(clone: Path) -> None:
-    """A script can ask. A file that no stage declares changes nothing."""
+    """`dvc status` and `dvc repro` agree on it, so a script can ask; the README is no input of any stage."""
     assert toy.dvc(clone, "status") == toy.dvc(clone, "repro").splitlines()[-1] == UP_TO_DATE
     edit(clone, {"README.md": "more\n"})
     assert toy.dvc(clone, "status") == UP_TO_DATE
@@ -181,7 +181,7 @@ def test_after_a_run_all_is_up_to_date(clone: Path) -> None:
 
 @pytest.mark.parametrize("name", EDITS)
 def test_the_table_and_status_name_the_same_stages(name: str, clone: Path, finished: Path) -> None:
-    """docs/parameters.md, by edits, and `dvc status`."""
+    """Users read in docs/parameters.md what an edit costs; here it is made, and `dvc status` is asked."""
     changes, words = EDITS[name]
     row = re.search(
         rf"^\| `?{re.escape(name)}`?[^|]*\|([^|]*)\|$", (ROOT / "docs/parameters.md").read_text(), re.M
@@ -199,7 +199,7 @@ def test_the_table_and_status_name_the_same_stages(name: str, clone: Path, finis
     "name", [name if name in RUN else pytest.param(name, marks=pytest.mark.slow) for name in EDITS]
 )
 def test_an_edit_runs_what_status_names(name: str, clone: Path) -> None:
-    """`dvc repro --dry` and a run, which also runs all that follows."""
+    """A dry run names the same stages; a real one also runs those that read their outputs."""
     changes, words = EDITS[name]
     edit(clone, changes)
     graph = graph_of(clone)
@@ -213,7 +213,7 @@ def test_an_edit_runs_what_status_names(name: str, clone: Path) -> None:
 
 
 def test_dvc_names_the_value_that_was_edited(clone: Path) -> None:
-    """In `params diff` exactly, in `status` by its section; `metrics diff` has both scores."""
+    """A user who comes back to a clone sees what was changed, and what it did to the scores."""
     edit(clone, {"translate.beam_size": 2})
     status = json.loads(toy.dvc(clone, "status", "--json"))
     assert status["translate@1"] == [{"changed deps": {"params.yaml": {"translate": "modified"}}}]
@@ -230,7 +230,7 @@ def test_dvc_names_the_value_that_was_edited(clone: Path) -> None:
 
 
 def test_a_single_stage_runs_after_an_edit(clone: Path) -> None:
-    """And so do those after it; neither is skipped as unchanged."""
+    """`--single-item` runs it alone, `--downstream` also what reads its outputs, and no other stage."""
     edit(clone, {"translate.beam_size": 2})
     toy.dvc(clone, "repro", "--single-item", "translate@1")
     assert ran(clone) == {"translate@1"}
@@ -240,7 +240,7 @@ def test_a_single_stage_runs_after_an_edit(clone: Path) -> None:
 
 
 def test_a_comment_is_accepted_by_commit(clone: Path) -> None:
-    """Nothing runs."""
+    """It changes no result, so no stage need run again: days of training may depend on that."""
     edit(clone, {"convs2s/model/decoder.py": "# a comment\n"})
     toy.dvc(clone, "commit", "--force")
     assert toy.dvc(clone, "status") == UP_TO_DATE
@@ -259,7 +259,7 @@ def list_accepted(folder: Path) -> set[str]:
 
 
 def test_a_key_that_came_later_is_accepted_by_commit(clone: Path) -> None:
-    """With its default, the check prints the command, after which nothing runs; with another, stages run."""
+    """Its default changes no result: the check prints the command that keeps them. Another value does."""
     with gained_keys():
         assert list_accepted(clone) == set()  # params.yaml of an older clone
         edit(clone, {"train.added_key": 0.0, "translate.added_key": 0.0})
@@ -276,7 +276,11 @@ def test_a_key_that_came_later_is_accepted_by_commit(clone: Path) -> None:
 
 
 def test_a_stage_with_other_changes_is_not_accepted(clone: Path) -> None:
-    """Nor one that is no longer there. A params.yaml that has lost the key is like one that has gained it."""
+    """The check offers to keep a result only if nothing else has changed: what is accepted is not made again.
+
+    A params.yaml that has lost the key is like one that has gained it. A stage or section that is gone is
+    another change.
+    """
     edit(clone, {"seeds": [1, 2]})
     toy.dvc(clone, "repro")
     with gained_keys():
@@ -302,7 +306,7 @@ def test_a_stage_with_other_changes_is_not_accepted(clone: Path) -> None:
 
 
 def test_another_clone_pulls_texts_and_results(clone: Path, tmp_path: Path) -> None:
-    """There nothing runs. `gc -w` keeps what the workspace needs."""
+    """It has the results without running a stage, also after `gc --workspace`, which keeps what is in use."""
     toy.dvc(clone, "remote", "add", "--quiet", "--default", "store", str(tmp_path / "store"))
     toy.dvc(clone, "gc", "--workspace", "--force")
     toy.dvc(clone, "push")
@@ -324,7 +328,7 @@ def shown(folder: Path) -> dict[str, int]:
 
 
 def test_experiments_run_in_the_workspace(clone: Path) -> None:
-    """`exp run -S`, `exp show`, `exp apply`."""
+    """Users run, compare and take them over with these commands of DVC, as the pages say."""
     toy.dvc(clone, "exp", "run", "--name", "here", "--set-param", "filter.max_words=3", "filter")
     assert shown(clone) == {"here": 3}
     toy.run(clone, "git", "checkout", "--quiet", ".")
@@ -338,7 +342,7 @@ FILTERED = ("train/content", "valid/content", "removed.json", "rules.csv", "repo
 
 @pytest.mark.slow
 def test_experiments_run_in_copies(plain_clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With `--temp` and `--queue`. They have the texts, because DVC tracks them; git would leave them out.
+    """`--temp` and `--queue` make one from git, which does not have the user's texts; DVC tracks those.
 
     DVC runs them in processes of its own, for which a script plays the stage filter; no other has to run.
     """
@@ -387,9 +391,10 @@ def attacked(value: Any, name: str = "") -> Any:
 
 
 def test_no_value_of_params_yaml_reaches_a_shell(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All values are attacks, and every stage runs its command in a shell, as nothing checks them here.
+    """Here every value is an attack, and every stage runs its command in a shell, without a check before it.
 
-    The stage `control` shows that they are. What DVC records is the path as it is written.
+    The stage `control`, which puts a value into its command, shows that the attacks work. What DVC records
+    is the path as it is written.
     """
     path = clone / "params.yaml"
     values = attacked(parse_json(path.read_text(), str(path)))
@@ -428,23 +433,25 @@ def test_no_value_of_params_yaml_reaches_a_shell(clone: Path, monkeypatch: pytes
 
 @pytest.mark.slow
 def test_any_name_of_a_folder_may_be_used(tmp_path: Path) -> None:
-    """Also one that a shell would run or change: the stage reads what DVC records, and all of the DAG runs.
+    """A shell would run or change these names; each stage must read the folder that DVC records.
 
-    Training starts from one model, and the same model translates more text.
+    Training starts from one model, and the same model translates more text, so the whole DAG has such names.
     """
     folder = repository.make_base(tmp_path)
     names = {"start": " $(touch PWNED) ~ model ", "models": "$HOME", "own": '`touch PWNED`";touch PWNED"'}
     for name in ("start", "models"):
         shutil.copytree(folder / "data/models/1", folder / names[name])
     (folder / "data/own").rename(folder / names["own"])
-    yaml, path = YAML(typ="safe"), folder / "params.yaml"
+    yaml = YAML(typ="safe")
+    path = folder / "params.yaml"
     params = yaml.load(path)
     params["download"] |= {
         "folder": names["own"],
         "valid": {"sources": params["download"]["test"]["sources"]},
     }
     params["filter"]["valid_every"] = None
-    params["train"]["start_from"], params["augment"]["models"] = names["start"], names["models"]
+    params["train"]["start_from"] = names["start"]
+    params["augment"]["models"] = names["models"]
     params["package"]["name"] = params["augment"]["tag"] = "$(touch${IFS}PWNED)"
     with path.open("w", encoding="utf-8") as stream:
         yaml.dump(params, stream)

@@ -21,7 +21,7 @@ ROUNDING = 1e-5
 
 @pytest.mark.parametrize("name", states.names())
 def test_a_model_folder_and_a_checkpoint_give_what_they_gave(name: str) -> None:
-    """Translations and progress exactly, numbers but for rounding; a training goes on where it was."""
+    """People's folders must translate as before, and trainings go on. Numbers agree but for rounding."""
     recorded = json.loads((states.FOLDER / name / "results.json").read_text(encoding="utf-8"))
     results = states.results_of(states.FOLDER / name)
     assert results.keys() == recorded.keys()
@@ -69,7 +69,7 @@ REFUSED = f"{GAINED}and versions that read format {NEWEST} refuse or overlook it
     ],
 )
 def test_one_that_is_not_is_named(file: str, more: Any, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Older files lack it, or older code cannot read newer files; another FORMAT says the latter."""
+    """Without a default, older files cannot be read; in the old format, older code misreads newer ones."""
     schema = create_model("Longer", __base__=states.SCHEMAS[file], more=more) if more else LongerState
     monkeypatch.setitem(states.SCHEMAS, file, schema)
     faults = states.find_faults(f"format-{NEWEST}")
@@ -80,6 +80,6 @@ def test_one_that_is_not_is_named(file: str, more: Any, fault: str, monkeypatch:
 
 
 def test_a_key_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """People's files have it."""
+    """People have files with this key, and a new version must read them."""
     monkeypatch.setitem(states.SCHEMAS, "checkpoint", dataclasses.make_dataclass("Shorter", ["precision"]))
     assert "checkpoint had epochs: such files must still be read" in states.find_faults(f"format-{NEWEST}")

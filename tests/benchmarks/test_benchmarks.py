@@ -86,7 +86,7 @@ def measured(row: Any) -> list[float]:
 
 @pytest.mark.slow
 def test_gpu_report(tmp_path: Path) -> None:
-    """One that fails or takes too long does not stop the others."""
+    """Time on a GPU is rare: a check that fails or takes too long must not stop the others."""
     gpu_report.main(["--toy", "--out", str(tmp_path)])
     assert (tmp_path / "report.md").read_text().count("exit status 0") == 3
     assert gpu_report.run(["no_such_module"], 60).startswith("exit status 1, ")

@@ -28,10 +28,11 @@ def unedited(tmp_path_factory: pytest.TempPathFactory) -> Unedited:
     ],
 )
 def test_what_is_edited_runs(edit: Edit, unedited: Unedited, tmp_path: Path) -> None:
-    """Everywhere, with the engine as without it; and an edit leaves out only what computes something else."""
+    """On every route, with the engine or without; only fast paths that compute another thing are left out."""
     before = unedited.run(edit)
     after = run(tmp_path / "edited", edit, None if edit.adds_weights else unedited.package)
-    auto, plain = after["auto"], after["plain"]
+    auto = after["auto"]
+    plain = after["plain"]
     # Other dropout masks are drawn without the engine.
     alike = DECODING if edit.train.get("dropout") else DECODING | TRAINING
     assert differing(auto, plain) & alike == set()
@@ -52,11 +53,12 @@ def test_what_is_edited_runs(edit: Edit, unedited: Unedited, tmp_path: Path) -> 
 
 def expected_warnings(edit: Edit) -> dict[str, set[str]]:
     """Return the fast paths that each route should leave out, of those that leave out any."""
-    layers, decoder = edit.left_out - {"decoder"}, edit.left_out & {"decoder"}
+    layers = edit.left_out - {"decoder"}
+    decoder = edit.left_out & {"decoder"}
     routes = {"training": layers} | dict.fromkeys(DECODING, decoder)
     return {route: paths for route, paths in routes.items() if paths}
 
 
 def test_twenty_edits_change_every_route() -> None:
-    """What training learned is what decodes; the others change only training, the attention, or nothing."""
+    """The others change only training, the attention, or nothing, so they alone would say little."""
     assert sum(edit.alters == DECODING | TRAINING for edit in EDITS) >= 20

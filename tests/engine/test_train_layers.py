@@ -140,7 +140,10 @@ def test_a_training_on_a_cpu_has_these_layers(tmp_path: Path) -> None:
 
 
 def test_a_nan_reaches_loss_and_weights(tmp_path: Path) -> None:
-    """Divergence must be seen, no loop may turn NaN into a number; and it changes no weight."""
+    """No loop may turn NaN into a number, or nobody would notice that the training has diverged.
+
+    The training ends with an error, before the update changes a weight.
+    """
     run = tiny_training(tmp_path, dropout=0.1, precision="bfloat16")
     run.model.decoder.output_map.bias.data[0] = torch.nan
     found = losses_and_gradients(run, 0.0, None)
@@ -158,22 +161,25 @@ def test_a_nan_reaches_loss_and_weights(tmp_path: Path) -> None:
 def test_the_loss_does_not_depend_on_addresses(columns: int) -> None:
     """The loop's own memory may lie right after the bias, which is tried for many sizes of that memory."""
     libc = ctypes.CDLL(None)
-    libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = (
-        ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p],
-    )  # fmt: skip
+    libc.malloc.restype = ctypes.c_void_p
+    libc.malloc.argtypes = [ctypes.c_size_t]
+    libc.free.argtypes = [ctypes.c_void_p]
     random = np.random.default_rng(0)
     scores, values = (random.standard_normal(n).astype(np.float32) for n in ((2, 64), columns))
-    found, loop = set(), cast(Any, train_loops.softmax_loss)
+    results = set()
+    loop = cast(Any, train_loops.softmax_loss)
     for size in range(4 * columns + 8, 4 * columns + 600, 16):
         chunks = sorted(libc.malloc(size) for _ in range(60))
         first, second = min(itertools.pairwise(chunks), key=lambda pair: pair[1] - pair[0])
         bias = np.ctypeslib.as_array((ctypes.c_float * columns).from_address(first + size - 4 * columns))
         bias[:] = values
-        own, losses, sums = scores.copy(), np.zeros((2, 2), np.float32), np.zeros((1, columns), np.float32)
+        own = scores.copy()
+        losses = np.zeros((2, 2), np.float32)
+        sums = np.zeros((1, columns), np.float32)
         libc.free(second)  # who next needs this size gets it
         loop(own, bias, np.arange(2), 0.1, True, losses, sums, 0, 1)
-        found.add(own.tobytes() + losses.tobytes() + sums.tobytes())
+        results.add(own.tobytes() + losses.tobytes() + sums.tobytes())
         for chunk in chunks:
             if chunk != second:
                 libc.free(chunk)
-    assert len(found) == 1
+    assert len(results) == 1

@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.flows, pytest.mark.slow]
 
 
 def test_a_killed_flow_leaves_nothing_and_is_marked_crashed(server: Server, repo: Path) -> None:
-    """By the automation of the deployment, after a period without heartbeats: 35 s here."""
+    """Nobody else could mark it: the deployment's automation does once no heartbeat comes, here for 35 s."""
     server.deploy(repo)
     (found,) = server.post("automations/filter", {})
     path = f"automations/{found['id']}"
@@ -31,7 +31,7 @@ def test_a_killed_flow_leaves_nothing_and_is_marked_crashed(server: Server, repo
 
 
 def test_a_run_goes_on_without_its_worker(server: Server, repo: Path) -> None:
-    """The worker only starts runs; nothing is left when this one has ended."""
+    """The worker only starts runs, so its end must cost no training; no process is left after the run."""
     server.deploy(repo)
     toy.behave(repo, train_1={"seconds": 6}, train_2={"seconds": 6})
     worker = server.worker(repo, "pipelines")
@@ -46,7 +46,7 @@ def test_a_run_goes_on_without_its_worker(server: Server, repo: Path) -> None:
 
 
 def test_a_server_that_restarts_during_a_run(server: Server, repo: Path) -> None:
-    """Stages continue, and even start, without the server, and the run completes."""
+    """A training of days must not depend on it: stages continue, and even start, without the server."""
     toy.behave(repo, train_1={"seconds": 6}, train_2={"seconds": 8})
     process, run = server.start_flow(repo)
     assert soon(lambda: training(repo))

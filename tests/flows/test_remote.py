@@ -45,7 +45,8 @@ def workers(
 @pytest.mark.parametrize("workers", [1], indirect=True)
 def test_a_training_runs_remotely(server: Server, clones: list[Path], workers: Workers) -> None:
     """The orchestrator ends with all outputs and a clean status, without having trained."""
-    repo, (worker,) = clones[0], workers
+    repo = clones[0]
+    (worker,) = workers
     toy.set_params(repo, {"train.dropout": 0.25})  # not committed: the flow's commit carries it
     (worker / "data" / "raw").mkdir(parents=True)
     (worker / "data" / "raw" / "content").write_text("left by a run with other values")
@@ -64,10 +65,11 @@ def test_a_training_runs_remotely(server: Server, clones: list[Path], workers: W
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [2], indirect=True)
 def test_the_end_of_a_run_and_of_a_machine(server: Server, clones: list[Path], workers: Workers) -> None:
-    """A cancelled stage ends, else its GPU would be busy for days; that of a dead machine goes to another.
+    """First a run is cancelled: its stage must end, or it would hold a GPU for days.
 
-    A machine's death is no retry, of which there is one. A failure is reported: nobody has to log in to a
-    worker to learn why one fails.
+    Then a worker's machine dies: its stage goes to the other worker. That is no retry, so when the stage
+    fails there, it is retried once. The flow reports the stage's own error, so that nobody has to log in to
+    a worker for it.
     """
     repo = clones[0]
     orchestrator = server.worker(repo, "pipelines")
@@ -106,7 +108,10 @@ def trains_remotely(server: Server, repo: Path, workers: Workers) -> tuple[str, 
 
 
 def test_an_edited_workers_clone_is_not_overwritten(clones: list[Path]) -> None:
-    """The edits may be a user's unsaved work; outputs are links unless its user decides."""
+    """The edits may be a user's unsaved work. A clone without any is checked out, with outputs as links.
+
+    If its user has chosen another kind of link, that is kept.
+    """
     repo, worker, linked = clones
     toy.set_params(repo, {"train.dropout": 0.2})
     commit = toy.run(repo, "git", "commit-tree", workspace.snapshot(repo), "-p", "HEAD", "-m", "x")
@@ -125,8 +130,12 @@ def test_an_edited_workers_clone_is_not_overwritten(clones: list[Path]) -> None:
 
 
 def test_a_workers_clone_may_be_a_subfolder(repo: Path, tmp_path: Path) -> None:
-    """Edits anywhere in the repository would be lost; dvc.lock is DVC's, wherever it is."""
-    shared, project = tmp_path / "shared.git", tmp_path / "larger" / "project"
+    """A checkout changes the whole repository, so edits outside the subfolder count, too.
+
+    dvc.lock is not an edit, wherever it is: DVC writes it.
+    """
+    shared = tmp_path / "shared.git"
+    project = tmp_path / "larger" / "project"
     project.parent.mkdir()
     shutil.rmtree(repo / ".git")
     repo.rename(project)

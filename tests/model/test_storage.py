@@ -71,13 +71,17 @@ def test_tied_tables_cannot_start_from_two(tmp_path: Path) -> None:
 def test_what_a_changed_model_has_more_is_stored_as_well(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Parameters of its own, norms, their running means and counts; a table that it computes is computed."""
+    """Parameters of its own, norms, and their running means and counts: without one, it computes otherwise.
+
+    A table that it computes from a formula is not stored.
+    """
     monkeypatch.setattr("convs2s.model.storage.Seq2Seq", ChangedSeq2Seq)
     params = small_params()
     model = ChangedSeq2Seq(params, 40, 50, PAD, 0.0)
     make_odd(model)
     save_model(tmp_path, model, params)
-    loaded, pair = load_model(tmp_path), (sentence(7, 40)[None], sentence(5, 50)[None])
+    loaded = load_model(tmp_path)
+    pair = (sentence(7, 40)[None], sentence(5, 50)[None])
     assert_close(loaded(*pair)[0], model.eval()(*pair)[0])
     own = {"scale", *(f"batch_norm.{name}" for name in model.batch_norm.state_dict())}
     assert own <= loaded.state_dict().keys() == folded_weights(model).keys()

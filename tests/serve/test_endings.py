@@ -208,7 +208,7 @@ def test_lines_of_a_client_that_has_left_are_not_translated(pairs: list[Pair], g
 def test_only_the_request_that_fails_gets_the_error(
     pairs: list[Pair], gate: Gate, caplog: pytest.LogCaptureFixture, line: str
 ) -> None:
-    """Requests of its batch and later ones are answered. Its traceback is in the log, once."""
+    """One bad text must not fail others that share its batch, or come later. The log has one traceback."""
     answers = dict[str, httpx.Response]()
 
     def send(address: str, text: str) -> None:
@@ -257,7 +257,7 @@ def test_a_client_that_does_not_go_on_is_left(
     ending: Ending,
     status: bytes | None,
 ) -> None:
-    """Else a thousand of them would lock all others out; their bytes, even if there are some, do not help."""
+    """A thousand that wait would lock all others out. One that sends a byte now and then is left as well."""
     monkeypatch.setattr("convs2s.serve.endings.IDLE_SECONDS", 0.3)
     monkeypatch.setattr("convs2s.serve.requests.READ_SECONDS", 0.3)
     begin = time.monotonic()
@@ -276,7 +276,7 @@ def test_a_client_that_does_not_go_on_is_left(
 def test_requests_that_take_longer_than_a_client_may_idle_are_answered(
     pairs: list[Pair], gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The limits are of the client's time, not of the server's."""
+    """The limits are for a client that keeps us waiting, not for one that waits."""
     monkeypatch.setattr("convs2s.serve.endings.IDLE_SECONDS", 0.2)
     monkeypatch.setattr("convs2s.serve.requests.READ_SECONDS", 0.2)
     with running(gated(pairs, gate)) as address, httpx.Client(trust_env=False) as client:
@@ -315,7 +315,7 @@ def test_an_answer_that_is_not_read_is_dropped(
 
 
 def test_the_server_does_not_wait_for_a_client_that_does_not_read(large_pairs: list[Pair]) -> None:
-    """Longer than the grace time; its answer is complete, as far as uvicorn knows."""
+    """uvicorn takes its answer for sent, though it is in a buffer. The server ends after its grace time."""
     with running(large_pairs, timeout_graceful_shutdown=1) as address:
         client = connect(address, 4096)
         ask_and_read_little(client)
@@ -337,7 +337,7 @@ def test_the_server_does_not_wait_for_a_client_that_does_not_read(large_pairs: l
 def test_the_server_ends_whatever_its_clients_do(
     pairs: list[Pair], gate: Gate, caplog: pytest.LogCaptureFixture, ending: Ending, status: bytes
 ) -> None:
-    """Within the grace time; nothing it cuts off costs a traceback, now or when its thread ends."""
+    """It waits no longer than its grace time. What it then cuts off is answered, without a traceback."""
     with running(gated(pairs, gate), timeout_graceful_shutdown=1) as address:
         client = connect(address)
         ending(client)
@@ -357,7 +357,7 @@ def test_the_server_ends_whatever_its_clients_do(
 
 
 def test_running_requests_are_answered_before_the_server_ends(pairs: list[Pair], gate: Gate) -> None:
-    """Also those that wait in the queue, on a connection that would stay open; new ones are refused."""
+    """Their clients get what they asked for, even from the queue; new connections are refused meanwhile."""
     with running(gated(pairs, gate)) as address:
         clients = [connect(address), connect(address)]
         for client, text in zip(clients, ("noch", TEXT), strict=True):
@@ -398,7 +398,7 @@ def send_much(client: socket.socket) -> None:
 def test_signals_end_the_process(
     tmp_path: Path, ending: Ending, signals: Sequence[signal.Signals], seconds: float, status: bytes
 ) -> None:
-    """In less time than Docker gives it, even if a batch is being translated, which nothing can interrupt."""
+    """Docker kills after ten seconds. A batch that is being translated cannot be interrupted, but left."""
     log = tmp_path / "log"
     folder = write_small_package(tmp_path / "model", languages=("en", "de"))
     command = [sys.executable, "-m", "convs2s.cli", "serve", "--model", str(folder), "--port", "0"]

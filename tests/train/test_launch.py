@@ -80,7 +80,7 @@ def test_a_failing_process_ends_all(begin: Begin, capfd: pytest.CaptureFixture[s
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGUSR1, marks=pytest.mark.slow)])
 @pytest.mark.usefixtures("in_foreground")
 def test_a_signal_lets_all_save(number: signal.Signals, begin: Begin) -> None:
-    """Whatever it is, the workers get SIGTERM, and the caller's handlers are as before."""
+    """The workers get SIGTERM in place of any signal, and save. The caller's handlers come back."""
     handler = signal.getsignal(number)
 
     def interrupt() -> None:

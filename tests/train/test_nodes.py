@@ -97,7 +97,10 @@ def undisturbed(folder: Path, **changes: Any) -> Path:
 
 @pytest.mark.slow
 def test_a_worker_is_killed(start: Start, tmp_path: Path) -> None:
-    """torchrun starts all again, from the last checkpoint. Node b has only the inputs, in its own folder."""
+    """torchrun starts all workers again from the last checkpoint, also where a node has no checkpoints.
+
+    Node b has only the inputs, in its own folder, and nothing of the training is left there.
+    """
     prepare_two(tmp_path, restarts=1, max_epochs=4)
     training = start(tmp_path)
     soon(lambda: newest(tmp_path) >= 20)
@@ -111,7 +114,10 @@ def test_a_worker_is_killed(start: Start, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_ten_random_kills(start: Start, tmp_path: Path) -> None:
-    """Of a worker, a node, both, the launcher or the head; somebody starts the training again if it ends."""
+    """A worker, a node, both nodes, the launcher or the head is killed, each at any time.
+
+    If the whole training ends, it is started again, as a user would; its outputs are the undisturbed ones.
+    """
     seed = random.randrange(10**6)
     print("seed", seed)
     choose = random.Random(seed)
@@ -138,7 +144,7 @@ def test_ten_random_kills(start: Start, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_node_with_other_files_is_named(start: Start, tmp_path: Path) -> None:
-    """Here with a library of its own; all end within a minute."""
+    """Other code would compute other gradients without an error. All end within a minute."""
     prepare_two(tmp_path)
     shutil.copytree(ROOT / "convs2s", tmp_path / "b" / "convs2s")
     (tmp_path / "b" / "convs2s" / "__init__.py").write_text("# edited")
@@ -151,7 +157,7 @@ def test_a_node_with_other_files_is_named(start: Start, tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGINT])
 @pytest.mark.usefixtures("in_foreground")
 def test_a_signal_saves_and_ends_all(number: signal.Signals, start: Start, tmp_path: Path) -> None:
-    """The stage's status is that of the signal; the same again completes the training."""
+    """Slurm sends one before a job's limit; the same command then completes the training."""
     prepare_two(tmp_path, checkpoint_updates=1000, max_epochs=40)
     training = start(tmp_path)
     soon(lambda: newest(tmp_path) >= 19 * 2)

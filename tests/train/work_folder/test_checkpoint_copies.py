@@ -43,7 +43,10 @@ def list_copies() -> list[int]:
 def test_a_training_moved_three_times_ends_as_if_it_had_stayed(
     address: str, recipe: dict[str, Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Between two work folders; it meets the first one again with old checkpoints. Nothing stays there."""
+    """It moves between two machines, and comes back to the first one, which has old checkpoints.
+
+    The newest ones are in the common place, of which nothing is left in the end.
+    """
     wanted = undisturbed(**recipe)
     for after in (3, 5, 8):
         trainings.train_until(after, monkeypatch, checkpoints=address, **recipe)
@@ -65,7 +68,10 @@ def test_a_training_moved_three_times_ends_as_if_it_had_stayed(
 def test_an_unfinished_copy_costs_only_updates(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A place may write a file under its final name bit by bit; the one before it is used, then replaced."""
+    """A place may write a file under its final name bit by bit, so a kill can leave half of it there.
+
+    The checkpoint before it is used.
+    """
     wanted = undisturbed()
     trainings.train_until(6, monkeypatch, checkpoints="shared")
     shutil.rmtree(WORK)
@@ -122,7 +128,7 @@ def test_a_training_killed_at_any_copy_goes_on_elsewhere(monkeypatch: pytest.Mon
     ],
 )
 def test_a_place_that_cannot_be_used_is_refused_at_the_start(address: str, message: str) -> None:
-    """With its name: days later would be too late."""
+    """A training that finds out at its first checkpoint could be days along without a copy."""
     with pytest.raises(OSError, match=rf"run\.checkpoints: {address}/\w+ cannot be used: .*{message}"):
         finish(checkpoints=address)
     assert not OUT.exists()
@@ -132,8 +138,12 @@ def test_a_place_that_cannot_be_used_is_refused_at_the_start(address: str, messa
 def test_a_place_that_fails_in_the_middle_is_only_a_warning(
     fault: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing is lost; once it works again, the next checkpoint is copied, with the best one before it."""
-    wanted, train = undisturbed(), run.train
+    """The work folder still has every checkpoint, so the training goes on.
+
+    Once the place works again, the next checkpoint is copied, with the best one before it.
+    """
+    wanted = undisturbed()
+    train = run.train
 
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -171,8 +181,9 @@ def test_a_place_that_fails_in_the_middle_is_only_a_warning(
 def test_a_signal_saves_copies_and_ends(
     number: signal.Signals, end: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Slurm's, before the limit of a job, or Ctrl-C: training goes on from this update on another machine."""
-    wanted, train = undisturbed(checkpoint_updates=100), run.train
+    """After Slurm's signal before the limit of a job, or Ctrl-C, another machine goes on from this update."""
+    wanted = undisturbed(checkpoint_updates=100)
+    train = run.train
 
     def interrupted(training: Training) -> Iterator[Any]:
         for report in train(training):

@@ -30,7 +30,7 @@ def test_another_end_gives_what_an_undisturbed_training_to_it_gives(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A training beyond its new end goes back to a checkpoint that an undisturbed one would have."""
+    """A user may change the end in the middle. If the training is beyond it, it goes back to a checkpoint."""
     validating(monkeypatch, [3.0, 2.5, 2.6, 2.4, 2.3])
     common = {"anneal_factor": 0.1, "anneal_after_epoch": 3}
     wanted = undisturbed(**common | now)
@@ -67,7 +67,7 @@ def test_checkpoints_of_other_settings_or_code_are_kept_and_found_again(
 def test_a_training_that_moves_keeps_the_precision_that_auto_chose(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its outputs are those of a training with this precision."""
+    """Another precision would give other weights than a training that had stayed."""
     wanted = undisturbed(precision="bfloat16")
     choose = "convs2s.model.precision.find_bfloat16"
     monkeypatch.setattr(choose, lambda _: (True, "it is a toy"))
@@ -81,7 +81,10 @@ def test_a_training_that_moves_keeps_the_precision_that_auto_chose(
 def test_a_finished_training_is_exported_again_until_its_outputs_are_safe(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its stage may have failed at its very end, because code had been edited; another may have followed."""
+    """Its stage may have failed after it and lost the outputs; another training may have followed.
+
+    The checkpoints are kept until then, so that nothing is trained again.
+    """
     with monkeypatch.context() as patch:
         patch.setattr(trainings, "remove_ended", lambda work: None)
         wanted = finish()
@@ -96,7 +99,7 @@ def test_a_finished_training_is_exported_again_until_its_outputs_are_safe(
 
 
 def test_a_training_that_diverges_leaves_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This holds even after a finished epoch, or with checkpoints and outputs of another training."""
+    """DVC would record it. Neither an epoch that went well nor another training's outputs may be left."""
     interrupt(monkeypatch, after=7)
     for bad in (math.nan, math.inf):
         validating(monkeypatch, [3.0, bad])
