@@ -82,7 +82,8 @@ def test_dvc_works_again(
 
 def test_unfinished_copies_are_removed(clone: Path) -> None:
     """A kill of `dvc checkout` leaves them in outputs, where the stage `package` would copy them."""
-    unfinished, mine = clone / "data" / f".{token_urlsafe(16)}.tmp", clone / "data" / ".notes.tmp"
+    unfinished = clone / "data" / f".{token_urlsafe(16)}.tmp"
+    mine = clone / "data" / ".notes.tmp"
     mine.parent.mkdir()
     for path in (unfinished, mine):
         path.touch()
@@ -102,16 +103,21 @@ def test_an_empty_folder_of_the_run_cache_is_removed(clone: Path) -> None:
     assert record.is_file()
 
 
+def recipe(target: str, *options: str) -> list[str]:
+    """Return the commands that make would run."""
+    command = ["make", "--no-print-directory", "--dry-run", *options, target]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
 def test_make_repro_begins_with_repair_and_check() -> None:
-    """Both come before DVC reads anything; `make install` makes a new clone's databases private."""
-
-    def recipe(target: str, *options: str) -> list[str]:
-        command = ["make", "--no-print-directory", "--dry-run", *options, target]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-        return done.stdout.splitlines()
-
+    """Both come before DVC reads anything."""
     first = ["python -m pipelines.repair", "python -m pipelines.check", "dvc repro"]
     assert recipe("repro", "--old-file=install")[:3] == first
+
+
+def test_make_install_makes_the_databases_private() -> None:
+    """In a new clone, `dvc` may be the first command that a user tries."""
     assert "python -m pipelines.repair" in recipe("install", "--always-make")
 
 
@@ -125,33 +131,65 @@ def test_nothing_changes_while_dvc_is_at_work(clone: Path, monkeypatch: pytest.M
     assert len(repair(clone)) == 3
 
 
-def test_an_unreadable_lock_is_replaced_by_that_of_the_last_commit(clone: Path) -> None:
-    """A clone whose data was pulled has nothing in the run cache. A merge conflict is not damage."""
-    whole = (clone / "dvc.lock").read_text()
+@pytest.fixture
+def committed(clone: Path) -> Path:
+    """The clone with all of its files in git."""
     toy.run(clone, "git", "init", "--quiet")
     toy.commit(clone)
-    damage(clone, "truncated dvc.lock")
-    repair(clone)
-    assert (clone / "dvc.lock").read_text() == whole
-    (clone / "dvc.lock").write_text("stages:\n<<<<<<< HEAD\n  a: 1\n=======\n  a: 2\n>>>>>>> other\n")
-    assert repair(clone) == []
+    return clone
 
 
-def test_databases_are_private_wherever_the_clone_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """DVC's default folder is open to all users. The other values of the local configuration stay.
+def test_an_unreadable_lock_is_replaced_by_that_of_the_last_commit(committed: Path) -> None:
+    """A clone whose data was pulled has nothing in the run cache."""
+    whole = (committed / "dvc.lock").read_text()
+    damage(committed, "truncated dvc.lock")
+    repair(committed)
+    assert (committed / "dvc.lock").read_text() == whole
 
-    A folder that was copied with another mode is closed again; a user's variable takes precedence.
-    """
+
+def test_a_merge_conflict_is_not_damage(committed: Path) -> None:
+    """Only the user knows which side is right, so the file stays as git left it."""
+    conflict = "stages:\n<<<<<<< HEAD\n  a: 1\n=======\n  a: 2\n>>>>>>> other\n"
+    (committed / "dvc.lock").write_text(conflict)
+    assert repair(committed) == []
+    assert (committed / "dvc.lock").read_text() == conflict
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    """A clone with an odd name, whose local configuration is that of another clone."""
     clone = tmp_path / "Übung 翻译 a'b\"c$HOME #b, 100%"
     clone.mkdir()
     Repo.init(str(clone), no_scm=True).close()
     local = clone / ".dvc" / "config.local"
     local.write_text('[remote "lab"]\n    url = /lab\n[core]\n    site_cache_dir = /of/another/clone\n')
+    return clone
+
+
+def test_databases_are_private_wherever_the_clone_is(copied: Path) -> None:
+    """DVC's default folder is open to all users."""
+    repair(copied)
+    assert stat.S_IMODE((copied / SITE).stat().st_mode) == 0o700
+    assert Repo(str(copied)).site_cache_dir.startswith(str(copied / SITE))
+
+
+def test_databases_that_have_become_open_are_closed_again(copied: Path) -> None:
+    """A copy of a clone may have other modes."""
+    repair(copied)
+    (copied / SITE).chmod(0o755)
+    repair(copied)
+    assert stat.S_IMODE((copied / SITE).stat().st_mode) == 0o700
+
+
+def test_other_values_of_the_local_configuration_stay(copied: Path) -> None:
+    """Users keep remotes and passwords there."""
     for _ in range(2):
-        repair(clone)
-        assert stat.S_IMODE((clone / SITE).stat().st_mode) == 0o700
-        assert Repo(str(clone)).site_cache_dir.startswith(str(clone / SITE))
-        assert Config(str(clone / ".dvc"))["remote"]["lab"]["url"] == "/lab"
-        (clone / SITE).chmod(0o755)
-    monkeypatch.setenv("DVC_SITE_CACHE_DIR", str(tmp_path / "elsewhere"))
-    assert Repo(str(clone)).site_cache_dir.startswith(str(tmp_path / "elsewhere"))
+        repair(copied)
+        assert Config(str(copied / ".dvc"))["remote"]["lab"]["url"] == "/lab"
+
+
+def test_a_users_variable_says_where_the_databases_are(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clone on a network disk may need them on a local one."""
+    repair(copied)
+    monkeypatch.setenv("DVC_SITE_CACHE_DIR", str(copied.parent / "elsewhere"))
+    assert Repo(str(copied)).site_cache_dir.startswith(str(copied.parent / "elsewhere"))

@@ -62,10 +62,17 @@ def test_workers_end_with_their_program(program: Callable[[Path], None], tmp_pat
     assert working == []
 
 
-def test_a_program_returns_what_it_prints_or_fails_with_its_command_and_status(tmp_path: Path) -> None:
-    """A leading space, as in `git status --porcelain`, is kept; a program may fail silently."""
+def test_a_program_returns_what_it_prints(tmp_path: Path) -> None:
+    """A leading space is kept: in `git status --porcelain`, it has a meaning."""
     (tmp_path / "here").touch()
     assert run(sys.executable, "-c", "import os; print(' ', *os.listdir())", cwd=tmp_path) == "  here"
-    for code, message in (("1 / 0", "with status 1: .*division by zero$"), ("exit(3)", "with status 3$")):
-        with pytest.raises(CommandFailed, match=rf"(?s)-c .* failed in .* {message}"):
-            run(sys.executable, "-c", code, cwd=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [("1 / 0", "with status 1: .*division by zero$"), ("exit(3)", "with status 3$")],
+)
+def test_a_program_that_fails_is_named_with_its_status(code: str, message: str, tmp_path: Path) -> None:
+    """Its last words follow, if it has any: a program may fail silently."""
+    with pytest.raises(CommandFailed, match=rf"(?s)-c .* failed in .* {message}"):
+        run(sys.executable, "-c", code, cwd=tmp_path)

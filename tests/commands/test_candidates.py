@@ -76,11 +76,19 @@ def test_the_command_counts_pairs_and_leaves_one_file(corpus: Corpus) -> None:
     assert names == {"candidates.npz", "source.txt", "target.txt"}
 
 
-def test_translate_reads_the_file_and_refuses_any_other(plain: Path, corpus: Corpus, tmp_path: Path) -> None:
+def translate(plain: Path, corpus: Corpus, candidates: Path, output: Path) -> int:
+    """Translate the corpus with a file of candidates; return the exit status."""
+    files = ["--input", str(corpus.source), "--output", str(output), "--candidates", str(candidates)]
+    return main(["translate", "--model", str(plain), "--device", "cpu", *files])
+
+
+def test_translate_reads_the_file(plain: Path, corpus: Corpus, tmp_path: Path) -> None:
+    """It is what the command is for; each line has its translation."""
+    assert translate(plain, corpus, corpus.candidates, tmp_path / "new.txt") == 0
+    assert len((tmp_path / "new.txt").read_text(encoding="utf-8").splitlines()) == TEXTS
+
+
+def test_translate_refuses_any_other_file(plain: Path, corpus: Corpus, tmp_path: Path) -> None:
     """A text in place of the file, an easy mistake, is an error before anything is translated."""
-    new = tmp_path / "new.txt"
-    command = ["translate", "--model", str(plain), "--device", "cpu", "--input", str(corpus.source)]
-    assert main([*command, "--output", str(new), "--candidates", str(corpus.source)]) == 2
-    assert not new.exists()
-    assert main([*command, "--output", str(new), "--candidates", str(corpus.candidates)]) == 0
-    assert len(new.read_text(encoding="utf-8").splitlines()) == TEXTS
+    assert translate(plain, corpus, corpus.source, tmp_path / "new.txt") == 2
+    assert not (tmp_path / "new.txt").exists()

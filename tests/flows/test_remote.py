@@ -107,26 +107,44 @@ def trains_remotely(server: Server, repo: Path, workers: Workers) -> tuple[str, 
     return run, next(worker for worker in workers if toy.notes(worker))
 
 
-def test_an_edited_workers_clone_is_not_overwritten(clones: list[Path]) -> None:
-    """The edits may be a user's unsaved work. A clone without any is checked out, with outputs as links.
-
-    If its user has chosen another kind of link, that is kept.
-    """
-    repo, worker, linked = clones
+def push_run(repo: Path) -> str:
+    """Push the workspace, with another dropout, for workers; return the commit."""
     toy.set_params(repo, {"train.dropout": 0.2})
     commit = toy.run(repo, "git", "commit-tree", workspace.snapshot(repo), "-p", "HEAD", "-m", "x")
     toy.run(repo, "git", "push", "--quiet", "origin", f"{commit}:refs/heads/run/x")
+    return commit
+
+
+def test_an_edited_workers_clone_is_not_overwritten(clones: list[Path]) -> None:
+    """The edits may be a user's unsaved work."""
+    repo, worker, _ = clones
+    push_run(repo)
     (worker / "toy.py").write_text("edited")
     with pytest.raises(ValueError, match=r"has edited files: toy\.py\. A remote worker needs its own clone"):
         remote.check_out(worker, "run/x")
-    toy.run(worker, "git", "checkout", "toy.py")
+    assert (worker / "toy.py").read_text() == "edited"
+
+
+def test_a_workers_clone_has_the_commit_of_the_run(clones: list[Path]) -> None:
+    """dvc.lock of another run is no edit, and outputs are links, which cost no disk."""
+    repo, worker, _ = clones
+    commit = push_run(repo)
     (worker / "dvc.lock").write_text("stages: {}")
+    remote.check_out(worker, "run/x")
+    assert toy.run(worker, "git", "rev-parse", "HEAD") == commit
+    assert load_params(worker / "params.yaml").train.dropout == 0.2
+    assert toy.dvc(worker, "config", "cache.type") == "hardlink,copy"
+
+
+def test_a_user_decides_how_outputs_are_linked(clones: list[Path]) -> None:
+    """The cache may be on another disk, where there are no hard links."""
+    repo, _, linked = clones
+    commit = push_run(repo)
     toy.dvc(linked, "config", "--local", "cache.type", "symlink")
-    for clone, cache in ((worker, "hardlink,copy"), (linked, "symlink")):
-        remote.check_out(clone, "run/x")
-        assert toy.run(clone, "git", "rev-parse", "HEAD") == commit
-        assert load_params(clone / "params.yaml").train.dropout == 0.2
-        assert toy.dvc(clone, "config", "cache.type") == cache
+    remote.check_out(linked, "run/x")
+    assert toy.run(linked, "git", "rev-parse", "HEAD") == commit
+    assert load_params(linked / "params.yaml").train.dropout == 0.2
+    assert toy.dvc(linked, "config", "cache.type") == "symlink"
 
 
 def test_a_workers_clone_may_be_a_subfolder(repo: Path, tmp_path: Path) -> None:

@@ -63,27 +63,37 @@ def test_candidates_of_several_tokens_are_concatenated(corpus: Corpus, tmp_path:
     assert (none.offsets.tolist(), none.targets.tolist()) == ([0], [])
 
 
-def test_candidates_round_trip_and_equal_ones_give_equal_bytes(corpus: Corpus, tmp_path: Path) -> None:
+def test_candidates_come_back_as_written(corpus: Corpus, tmp_path: Path) -> None:
+    """Training and decoding must select the same tokens."""
+    candidates = build_candidates(corpus, pack(LINKS), 10)
+    write_candidates(tmp_path / "a", candidates)
+    read = read_candidates(tmp_path / "a")
+    assert read.offsets.tolist() == candidates.offsets.tolist()
+    assert read.targets.tolist() == candidates.targets.tolist()
+    assert has_candidates(tmp_path / "a")
+
+
+def test_equal_candidates_give_equal_bytes(corpus: Corpus, tmp_path: Path) -> None:
     """DVC hashes the file, so its bytes must depend on the content alone."""
     candidates = build_candidates(corpus, pack(LINKS), 10)
     for name in ("a", "b"):
         write_candidates(tmp_path / name, candidates)
-    found = read_candidates(tmp_path / "a")
-    assert found.offsets.tolist() == candidates.offsets.tolist()
-    assert found.targets.tolist() == candidates.targets.tolist()
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-    assert has_candidates(tmp_path / "a")
 
 
-def test_a_truncated_file_says_what_to_do_and_an_empty_one_that_it_is_empty(tmp_path: Path) -> None:
-    """A pipeline without selection writes no candidates, which a model folder then leaves out."""
+def test_a_truncated_file_says_what_to_do(tmp_path: Path) -> None:
+    """The stage makes it again; a shorter list of candidates would go unnoticed."""
     path = tmp_path / "candidates.npz"
     write_candidates(path, Candidates(np.array([0, 1]), np.array([3], np.int32)))
     path.write_bytes(path.read_bytes()[:-30])
     with pytest.raises(ValueError, match=r"is damaged or not a file of candidates.*repro -f candidates"):
         read_candidates(path)
-    write_candidates(path, NO_CANDIDATES)
-    assert not has_candidates(path)
+
+
+def test_an_empty_file_has_no_candidates(tmp_path: Path) -> None:
+    """A pipeline without selection writes one, which a model folder then leaves out."""
+    write_candidates(tmp_path / "candidates.npz", NO_CANDIDATES)
+    assert not has_candidates(tmp_path / "candidates.npz")
 
 
 def header(dtype: str, entries: int) -> bytes:
