@@ -62,7 +62,8 @@ def packed(lines: list[str], corpus: str) -> bytes:
 
 def segments(lines: list[str], corpus: str) -> bytes:
     """Return a WMT test set: two documents, with entities."""
-    half, marks = len(lines) // 2, []
+    half = len(lines) // 2
+    marks = []
     for name, part in ((f"{corpus}.1", lines[:half]), (f"{corpus}.2", lines[half:])):
         marks.append(f'<doc sysid="src" docid="{name}" genre="news" origlang="en">\n<p>')
         marks += [f'<seg id="{i}">{escape(line)}</seg>' for i, line in enumerate(part, start=1)]
@@ -177,7 +178,8 @@ def redirect(source: dict[str, Any], site: Site) -> dict[str, Any]:
     fetch = []
     for file in source["fetch"]:
         names = [url.split("://")[1] for url in file["urls"]]
-        data, checksum = site.files.get(names[0], b""), file["checksum"]
+        data = site.files.get(names[0], b"")
+        checksum = file["checksum"]
         digests = {64: hashlib.sha256(data).hexdigest(), 32: hashlib.md5(data).hexdigest()}
         urls = [site.url(name) for name in names]
         fetch.append({"urls": urls, "checksum": checksum and digests[len(checksum)]})

@@ -83,7 +83,9 @@ def source(module: str) -> Path | None:
 
 def test_models_are_used_without_an_extra() -> None:
     """None of the modules that this imports, at any distance, imports more than the library alone needs."""
-    waiting, seen, wrong = list(ALONE), set[str](), set[tuple[str, str]]()
+    waiting = list(ALONE)
+    seen = set[str]()
+    wrong = set[tuple[str, str]]()
     while waiting:
         importer = waiting.pop()
         file = source(importer)

@@ -111,7 +111,8 @@ def test_the_wheel_alone_translates_and_serves(
     shutil.unpack_archive(tmp_path / build_sdist(str(tmp_path)), tmp_path / "unpacked")
     monkeypatch.chdir(tmp_path / "unpacked" / f"convs2s-{VERSION}")
     wheel = tmp_path / build_wheel(str(tmp_path))
-    model, fresh = write_small_package(tmp_path), Fresh(tmp_path)
+    model = write_small_package(tmp_path)
+    fresh = Fresh(tmp_path)
     expected = convs2s.load(model, "cpu").translate(TEXT)
 
     assert fresh.install(wheel) & OF_EXTRAS == set()
@@ -125,7 +126,8 @@ def test_the_wheel_alone_translates_and_serves(
     texts = ["--source", "source.txt", "--target", "target.txt"]
     fresh.run("convs2s", "candidates", "--model", model, *texts, "--output", "candidates.npz")
     fresh.run(*translate, "--candidates", "candidates.npz")
-    dictionaries, checkpoint = write_dictionaries(tmp_path), write_checkpoint(tmp_path / "model.pt", "plain")
+    dictionaries = write_dictionaries(tmp_path)
+    checkpoint = write_checkpoint(tmp_path / "model.pt", "plain")
     fresh.run(
         "convs2s", "import-fairseq", checkpoint, "--source-dict", dictionaries[0],
         "--target-dict", dictionaries[1], "--out", "imported",

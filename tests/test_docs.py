@@ -233,7 +233,8 @@ def test_every_file_of_the_tree_exists() -> None:
     (tree,) = re.findall(r"## The tree\n+```\n(.*?)^```", pages.read("README.md"), re.DOTALL | re.MULTILINE)
     top = Path()
     for line in tree.splitlines():
-        names, inner = re.split(r" {2,}", line.strip())[0].split(", "), line.startswith(" ")
+        names = re.split(r" {2,}", line.strip())[0].split(", ")
+        inner = line.startswith(" ")
         for name in names:
             assert list(ROOT.glob(f"{top / name if inner else name}".rstrip("/"))), line
         top = top if inner else Path(names[0])

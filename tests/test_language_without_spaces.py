@@ -30,7 +30,8 @@ TEST = [("the sloth 🦥 sleeps\u200b in the house.", "ナマケモノ🦥は「
 
 def own_params(folder: Path) -> Params:
     """Return the preset own-data with a tiny model, and the files of a folder."""
-    own, tiny = params_of("own-data"), tiny_params(folder, max_epochs=1, max_tokens=500, batch_sentences=32)
+    own = params_of("own-data")
+    tiny = tiny_params(folder, max_epochs=1, max_tokens=500, batch_sentences=32)
     sizes = {"source_size": 340, "target_size": 340}
     return tiny.model_copy(
         update={

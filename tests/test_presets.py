@@ -61,7 +61,8 @@ def test_a_model_has_the_size_and_view_of_the_papers(name: str) -> None:
 def test_training_is_that_of_the_paper_unless_it_is_fairseqs(name: str) -> None:
     """Only fairseq's presets have the changes of fairseq's command (§4.2, T10 and T36)."""
     params = params_of(name)
-    train, fairseq = params.train, name.endswith("fairseq")
+    train = params.train
+    fairseq = name.endswith("fairseq")
     assert (train.learning_rate, train.label_smoothing) == ((0.5, 0.1) if fairseq else (0.25, 0.0))
     assert (train.momentum, train.clip_norm, train.anneal_factor) == (0.99, 0.1, 0.1)
     assert params.model.encoder_grad_scale == ("fairseq" if fairseq else "paper")

@@ -24,7 +24,8 @@ def _small_products(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 def test_align(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each aligner runs in a process of its own; over both pairs, 1 of 3 and of 2 links is common."""
-    links, true = [[(0, 0), (1, 1), (0, 0)], [(0, 1)]], [[(0, 0)], [(1, 0)]]
+    links = [[(0, 0), (1, 1), (0, 0)], [(0, 1)]]
+    true = [[(0, 0)], [(1, 0)]]
     assert align.alignment_error_rate(links, true) == pytest.approx(1 - 2 * 1 / 5)
     text = tmp_path / "text"
     write_lines(text, ["a b", "c"])

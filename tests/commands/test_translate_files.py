@@ -85,7 +85,8 @@ def test_a_user_who_types_gets_a_hint_and_a_prompt(
     """
     summary = FACTS.summary()
     monkeypatch.setattr(Facts, "summary", lambda _: f"{summary}\x1b[2J")
-    shown, stdin = terminal(monkeypatch), Terminal("ein Haus.\n\n")
+    shown = terminal(monkeypatch)
+    stdin = Terminal("ein Haus.\n\n")
     monkeypatch.setattr(sys, "stdin", stdin)
     with Path(os.devnull).open("rb") as device:  # like a terminal, not a regular file
         monkeypatch.setattr(stdin, "buffer", device, raising=False)

@@ -75,7 +75,8 @@ class Parrot(StepwiseModel):
 def write_vocabulary(folder: Path, words: list[str] = WORDS, pieces: int = 0) -> Path:
     """Write one vocabulary for both sides: the words, or so many pieces of them."""
     folder.mkdir(parents=True, exist_ok=True)
-    counts, size = Counter(words), pieces or len(set(words))
+    counts = Counter(words)
+    size = pieces or len(set(words))
     write_codecs(folder, (counts, counts), "bpe" if pieces else "word", joint=pieces > 0, sizes=(size, size))
     return folder
 

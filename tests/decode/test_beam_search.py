@@ -22,7 +22,9 @@ def written_out(
 ) -> list[tuple[list[int], float]]:
     """Search one sentence with plain lists, following the rule of T21 literally."""
     params = search.params
-    beam, live, done = params.beam_size, [(0.0, list[int]())], list[tuple[float, list[int]]]()
+    beam = params.beam_size
+    live = [(0.0, list[int]())]
+    done = list[tuple[float, list[int]]]()
     for step in itertools.count():
         candidates = []
         for total, tokens in live:
@@ -76,7 +78,8 @@ def test_a_sentence_does_not_depend_on_its_batch(
     monkeypatch.setattr("convs2s.decode.search.IDLE_SHARE", idle)
     model = random_table(12, 11, 9)
     sentences = [[s, *[3] * n, EOS] for n, s in enumerate([4, 9, 5, 11, 3, 8, 7])]
-    limits, prefixes = [2, 9, 4, 0, 7, 12, 3], [[], [7, 7, 3], [8], [], [], [5], [4, 5, 6]]
+    limits = [2, 9, 4, 0, 7, 12, 3]
+    prefixes = [[], [7, 7, 3], [8], [], [], [5], [4, 5, 6]]
     width = max(map(len, sentences))
     padded = torch.tensor([row + [PAD] * (width - len(row)) for row in sentences])
     search = make_search(beam, legacy_eos=legacy, keep_attention=True)

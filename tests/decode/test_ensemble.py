@@ -23,7 +23,8 @@ def member(preference: float = 0.0, **changes: Any) -> StepwiseModel:
 def test_probabilities_and_attention_are_means() -> None:
     """T23: a mean of probabilities, not of their logarithms."""
     members = [member(0.0), member(1.0, attention=[True, True, True])]
-    ensemble, source = Ensemble(members), torch.tensor([[5, 9, 7, EOS], [8, 6, 20, EOS]])
+    ensemble = Ensemble(members)
+    source = torch.tensor([[5, 9, 7, EOS], [8, 6, 20, EOS]])
     memory, state = ensemble.encode(source), ensemble.start(2)
     singles = [(m, m.encode(source), m.start(2)) for m in members]
     for tokens in (torch.tensor([EOS, EOS]), torch.tensor([7, 11])):

@@ -39,7 +39,8 @@ def params() -> Any:
 
 def check_param(assignment: str) -> None:
     """Check that params.yaml has the dotted name of NAME=VALUE; below a null value, any key is accepted."""
-    name, place = assignment.partition("=")[0], params()
+    name = assignment.partition("=")[0]
+    place = params()
     for part in name.split("."):
         if place is None:
             return
@@ -67,7 +68,8 @@ def make(words: Words) -> None:
 @cache
 def options() -> set[str]:
     """Return the options of all commands of DVC and of `convs2s`."""
-    parsers, names = [get_main_parser(), cli.parser()], set[str]()
+    parsers = [get_main_parser(), cli.parser()]
+    names = set[str]()
     while parsers:
         for action in parsers.pop()._actions:
             names.update(action.option_strings)

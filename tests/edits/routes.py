@@ -39,7 +39,8 @@ SOURCES = [
 ]  # fmt: skip
 TARGETS = ["ein Haus", "Das ist noch ein Haus .", "Hund aus", "Maus , Hund", "eins", "aus", "das Haus"]
 ENGINES = ("auto", "plain")
-WARNING, ERROR = "convs2s: warning: ", "convs2s: error: "
+WARNING = "convs2s: warning: "
+ERROR = "convs2s: error: "
 
 Results = dict[str, Any]
 """Texts and numbers by route; under `warnings`, by route, the fast paths left out and how each differs; under
@@ -61,11 +62,13 @@ def write_folder(folder: Path) -> Path:
                 parameter.copy_(0.3 * torch.sin(1.37 * torch.arange(len(parameter)) + len(name)))
         model.output_layer.bias[UNK] = 1.0  # so that unknown words are replaced, by attention
     save_model(folder / "model", model, MODEL)
-    dictionary, candidates = folder / "alignment" / "dictionary.tsv", folder / "candidates" / "none.npz"
+    dictionary = folder / "alignment" / "dictionary.tsv"
+    candidates = folder / "candidates" / "none.npz"
     write_dictionary(dictionary, [Entry("Haus", "house", 3, 4), Entry("Hund", "dog", 3, 4)])
     write_candidates(candidates, NO_CANDIDATES)
     search = TRANSLATE.model_copy(update={"beam_size": 3, "precision": "float32"})
-    settings, facts = Settings(("en", "de"), TOKENIZE, search, True), replace(FACTS, seed=1)
+    settings = Settings(("en", "de"), TOKENIZE, search, True)
+    facts = replace(FACTS, seed=1)
     write_package(
         folder / "package", folder / "model", vocabulary, dictionary, candidates, settings, "# card\n",
         facts=facts,
@@ -107,7 +110,8 @@ def run_with(engine: str, folder: Path, model: Path, changes: dict[str, Any]) ->
             try:
                 results[name] = route()
             except ValueError as error:
-                results[name], results["errors"][name] = [], str(error)
+                results[name] = []
+                results["errors"][name] = str(error)
         if caught:
             results["warnings"][name] = dict(left_out(str(warning.message)) for warning in caught)
     return results
@@ -145,7 +149,9 @@ def command(*arguments: str | Path) -> None:
 
 def translate(folder: Path, model: Path) -> list[Any]:
     """Return what `convs2s translate` writes: texts and scores of the best two, and links of words."""
-    out, links, source = folder / "out.txt", folder / "links.txt", folder / "source.txt"
+    out = folder / "out.txt"
+    links = folder / "links.txt"
+    source = folder / "source.txt"
     options = "--alignment", links, "--n-best", "2"
     command("translate", "--model", model, "--input", source, "--output", out, *options)
     rows = [line.split(" ||| ") for line in out.read_text(encoding="utf-8").splitlines()]

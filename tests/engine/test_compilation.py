@@ -53,7 +53,8 @@ def run(folder: Path) -> tuple[list[float], int]:
 
 def test_a_fresh_process_uses_the_cache_until_what_is_inlined_changes(tmp_path: Path) -> None:
     """Compiling all loops takes half a minute."""
-    uncompiled, engine = shutil.ignore_patterns("__pycache__"), tmp_path / "convs2s" / "engine"
+    uncompiled = shutil.ignore_patterns("__pycache__")
+    engine = tmp_path / "convs2s" / "engine"
     for name in ("base", "engine"):
         shutil.copytree(ROOT / "convs2s" / name, tmp_path / "convs2s" / name, ignore=uncompiled)
     (tmp_path / "convs2s" / "__init__.py").touch()

@@ -43,7 +43,8 @@ def loaded(**changes: Any) -> Seq2Seq:
 
 def check_steps(engine: SearchModel, plain: SearchModel, vocabulary: int, tolerance: float) -> None:
     """Assert equal logits and attention over some steps, reordering and dropping rows in between."""
-    states, memories = [m.start(4) for m in (engine, plain)], [m.encode(SOURCE) for m in (engine, plain)]
+    states = [m.start(4) for m in (engine, plain)]
+    memories = [m.encode(SOURCE) for m in (engine, plain)]
     rows = torch.tensor([EOS] * 4)
     for step in range(5):
         scores, attention, one = engine.step(rows, memories[0], states[0])
@@ -85,7 +86,8 @@ def test_weights_that_cannot_be_packed_give_the_same(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("sampled", [False, True])
 def test_prefixes_and_samples_are_those_of_the_plain_model(sampled: bool) -> None:
     """The loops rule out all but a given token themselves; a sample is drawn from all logits."""
-    model, found = loaded(), []
+    model = loaded()
+    found = []
     search = make_search(3)
     for one in (StepwiseModel(model), EngineModel(model, "float32")):
         searcher = Sampler(search.params, False, Sampling(seed=1), [(0, 0), (1, 0)]) if sampled else search
@@ -105,9 +107,11 @@ def test_the_likeliest_tokens_are_those_of_topk(size: int, only: int, excluded: 
     logits[::2, :2] += 20  # padding and EOS are the likeliest, which must not hide others of their groups
     logits[5:9, -1] += 30
     count = min(10, size)
-    values, tokens = torch.empty(20, count), torch.empty(20, count, dtype=torch.int64)
+    values = torch.empty(20, count)
+    tokens = torch.empty(20, count, dtype=torch.int64)
     normalizers = torch.empty(20)
-    ones, nothing = np.ones(size, np.float32), np.zeros(size, np.float32)
+    ones = np.ones(size, np.float32)
+    nothing = np.zeros(size, np.float32)
     decode_loops.find_likeliest(
         logits.numpy(), ones[:1].repeat(20), ones, nothing, np.full(20, only), np.array(excluded),
         values.numpy(), tokens.numpy(), normalizers.numpy(), 0, 20,
@@ -148,7 +152,10 @@ def test_sums_of_8_bit_products_are_exact(rows: int, inputs: int) -> None:
     limit = largest_input()
     numbers = torch.arange(rows * inputs).view(rows, inputs) * 7919 % (2 * limit + 1) - limit
     weights = torch.arange(72 * inputs).view(72, inputs) * 104729 % 255 - 127
-    numbers[-1], numbers[:, 0], weights[-1], weights[:, 0] = limit, limit, 127, 127
+    numbers[-1] = limit
+    numbers[:, 0] = limit
+    weights[-1] = 127
+    weights[:, 0] = 127
     transposed = weights.float().t().contiguous().t()  # as folded maps have them
     product = Int8Map(transposed, None).product(numbers.float())
     rounding = 2.0**-24 * (2 * limit + 1) * 127 * inputs

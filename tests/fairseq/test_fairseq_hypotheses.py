@@ -32,7 +32,8 @@ def test_every_hypothesis_and_score_is_fairseqs(name: str, beam: int, kind: str)
 
 def test_kept_attention_is_that_of_all_positions_at_once() -> None:
     """Rows are reordered at every step; the attention traced back must still be that of the hypothesis."""
-    model, source = golden_model("varied"), sources("varied")[0]
+    model = golden_model("varied")
+    source = sources("varied")[0]
     search = make_search(5, min_length=1, keep_attention=True)
     for h in search.search(StepwiseModel(model), source[None], [20])[0]:
         _, attention = model(source[None], torch.tensor([[EOS, *h.tokens[:-1]]]))

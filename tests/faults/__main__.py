@@ -50,7 +50,8 @@ def play(
     kills = Kills()
     while True:
         repair(folder)
-        process, target = forked.start(folder), dice.choice(TARGETS)
+        process = forked.start(folder)
+        target = dice.choice(TARGETS)
         process.join(dice.uniform(0, patience))
         kills[target] += process.is_alive()
         kill(process, target)
@@ -66,10 +67,13 @@ def main() -> int:
     parser.add_argument("--edits", action="store_true", help="edit instead, as tests/faults/edits.py says")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    dice, total, faults = random.Random(arguments.seed), Kills(), list[str]()
+    dice = random.Random(arguments.seed)
+    total = Kills()
+    faults = list[str]()
     with tempfile.TemporaryDirectory() as temporary:
         base = repository.make_base(Path(temporary))
-        begin, expected = time.monotonic(), outputs(base)
+        begin = time.monotonic()
+        expected = outputs(base)
         repository.repro(base)
         patience = 4 * (time.monotonic() - begin)  # a run with nothing to do takes a quarter of it
         disturb = edits.play if arguments.edits else play

@@ -26,7 +26,8 @@ Action = Callable[[Path], object]  # called with the path of a file
 
 def operations(action: Callable[[int, Path], object], within: Path) -> forked.Hook:
     """Return a hook that calls an action before each operation in a folder, with its number and path."""
-    count, busy = 0, False
+    count = 0
+    busy = False
 
     def before(event: str, arguments: tuple[object, ...]) -> None:
         nonlocal count, busy

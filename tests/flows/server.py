@@ -32,7 +32,8 @@ class Server:
     """A server on loopback, protected like that of `make flow`; `auth` is user:password."""
 
     def __init__(self, home: Path) -> None:
-        self.home, self.auth = home, "convs2s:opensesame"
+        self.home = home
+        self.auth = "convs2s:opensesame"
         home.mkdir(parents=True, exist_ok=True)
         self.address = f"http://127.0.0.1:{free_port()}/api"
         plain = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
@@ -128,12 +129,14 @@ class Server:
         self, repo: Path, flow: str = "reproduce", **params: Any
     ) -> tuple[subprocess.Popen[bytes], str]:
         """Start a flow in a clone, in a process of its own; return this and the run's id."""
-        module, model = f"pipelines.flows.{flow}", "SweepParams" if flow == "sweep" else "RunParams"
+        module = f"pipelines.flows.{flow}"
+        model = "SweepParams" if flow == "sweep" else "RunParams"
         code = (
             f"import json, sys; from {module} import {flow}, {model}\n"
             f"{flow}({model}(**json.loads(sys.argv[1])), return_state=True)"
         )
-        before, process = self.runs(), self.launch("flow", repo, "-c", code, json.dumps(params))
+        before = self.runs()
+        process = self.launch("flow", repo, "-c", code, json.dumps(params))
         assert soon(lambda: bool(self.runs() - before) or process.poll() is not None)
         new = self.runs() - before
         assert new, self.log("flow")

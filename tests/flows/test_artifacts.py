@@ -25,7 +25,8 @@ def project(repo: Path) -> Path:
     (repo / "data" / "none" / ".gitkeep").touch()
     params = toy_params(repo / "data", "bpe").model_dump(mode="json")
     params["download"]["folder"] = "data/own"
-    params["seeds"], params["evaluate"]["ensembles"] = [1], []
+    params["seeds"] = [1]
+    params["evaluate"]["ensembles"] = []
     with (repo / "params.yaml").open("w") as stream:
         YAML().dump(params, stream)
     for stage in read_graph(repo).values():  # in this process, since imports take longer than the work

@@ -45,7 +45,8 @@ def test_all_processes_end(cause: str, status: int, tmp_path: Path) -> None:
 
     A crashed flow's workers would go on holding a GPU.
     """
-    mark, up = f"mark-{tmp_path.name}-{os.getpid()}", tmp_path / "up"
+    mark = f"mark-{tmp_path.name}-{os.getpid()}"
+    up = tmp_path / "up"
     command = [sys.executable, "-c", HASTY, sys.executable, "-c", FAMILY, mark, str(up)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
     try:

@@ -48,7 +48,9 @@ def test_each_stage_has_gpus_or_a_slot_of_its_own(
     gpus: list[int], slots: int, wanted: list[int], most: int
 ) -> None:
     """Stages that need no GPU never lease one."""
-    leases, held, counts = Leases(gpus, slots), list[list[int]](), list[int]()
+    leases = Leases(gpus, slots)
+    held = list[list[int]]()
+    counts = list[int]()
 
     def hold(count: int) -> None:
         with leases.lease(count, threading.Event()) as leased:
@@ -70,7 +72,8 @@ def test_no_stage_waits_in_vain() -> None:
     too_many = pytest.raises(StageFailed, match=r"expected 2 GPUs, found 1: lower train\.workers")
     with too_many, Leases([0], 1).lease(2, threading.Event()):
         pytest.fail("it has been leased")
-    leases, stop = Leases([0], slots=1), threading.Event()
+    leases = Leases([0], slots=1)
+    stop = threading.Event()
     with ThreadPoolExecutor() as pool, leases.lease(1, threading.Event()):
         waiting = pool.submit(leases.lease(1, stop).__enter__)
         stop.set()

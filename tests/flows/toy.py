@@ -139,7 +139,8 @@ def commit(folder: Path) -> None:
 
 def set_params(folder: Path, values: dict[str, Any]) -> None:
     """Edit values of params.yaml, each a key of a section or without one."""
-    yaml, path = YAML(), folder / "params.yaml"
+    yaml = YAML()
+    path = folder / "params.yaml"
     content = yaml.load(path.read_text(encoding="utf-8"))
     for name, value in values.items():
         section, _, key = name.rpartition(".")

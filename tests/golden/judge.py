@@ -19,7 +19,8 @@ SENTENCES = range(12)
 def check_outputs(model: Seq2Seq, name: str) -> None:
     """Assert that a model gives fairseq's logits, attention and losses, sentence by sentence."""
     arrays = golden(name)
-    blocks, attending = len(model.decoder.blocks), sum(b.attention is not None for b in model.decoder.blocks)
+    blocks = len(model.decoder.blocks)
+    attending = sum(b.attention is not None for b in model.decoder.blocks)
     for k in SENTENCES:
         source, target = our_ids(arrays[f"source_{k}"]), our_ids(arrays[f"target_{k}"])
         logits, attention = model(source[None], torch.cat([torch.tensor([EOS]), target[:-1]])[None])

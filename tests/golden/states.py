@@ -80,7 +80,8 @@ def compare(file: str, recorded: list[str], keys: dict[str, Any], form: str) -> 
     """Yield a message for each fault of a file's keys; it had the recorded ones in this format."""
     yield from (f"{file} had {key}: such files must still be read" for key in recorded if key not in keys)
     for key in keys.keys() - {*recorded}:
-        field, since = keys[key], formats.FORMAT
+        field = keys[key]
+        since = formats.FORMAT
         if isinstance(field, FieldInfo):
             is_required = field.is_required()
             since = str((field.json_schema_extra or {}).get("since", since))  # type: ignore[union-attr]

@@ -21,7 +21,8 @@ def test_every_flipped_bit_is_found(package: Path) -> None:
     """In any file except the model card, at twelve positions from first to last."""
     load(package, "cpu")
     for path in sorted(package.iterdir()):
-        whole, bits = path.read_bytes(), 8 * path.stat().st_size
+        whole = path.read_bytes()
+        bits = 8 * path.stat().st_size
         for bit in [*range(0, bits, bits // 11 + 1), bits - 1]:
             damaged = bytearray(whole)
             damaged[bit // 8] ^= 1 << bit % 8

@@ -26,7 +26,8 @@ def std(layer: Any) -> float:
 def test_initial_standard_deviations_follow_the_rule_for_every_kind_of_layer() -> None:
     """sqrt(p/n), or sqrt(4p/n) before a GLU, where p is the probability of keeping that input (§3.5)."""
     torch.manual_seed(1)
-    model, keep = wide_model(), 1 - DROPOUT
+    model = wide_model()
+    keep = 1 - DROPOUT
     encoder, decoder = model.encoder, model.decoder
     second, block = cast(Any, encoder.blocks[1]), cast(Any, decoder.blocks[2])
     wanted: dict[Any, float] = {

@@ -66,6 +66,7 @@ from convs2s.model.precision import choose_precision
 print(choose_precision("auto", torch.device("cpu")).precision, largest_input())
 """
     limits = {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
-    command, environment = [sys.executable, "-c", code], {**os.environ, **limits}
+    command = [sys.executable, "-c", code]
+    environment = {**os.environ, **limits}
     output = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert output.stdout.split() == ["float32", "63"], output.stderr

@@ -46,7 +46,8 @@ def test_a_truecased_model_includes_its_truecasers(tmp_path: Path) -> None:
     """The model must truecase the first word of a source and capitalize that of a translation."""
     (tmp_path / "source.tsv").write_text("aus\t3\n", encoding="utf-8")
     (tmp_path / "target.tsv").write_text("Maus\t3\n", encoding="utf-8")
-    tokenize, package = TOKENIZE.model_copy(update={"truecase": True}), tmp_path / "package"
+    tokenize = TOKENIZE.model_copy(update={"truecase": True})
+    package = tmp_path / "package"
     settings = Settings(("en", "de"), tokenize, TRANSLATE, replace=False)
     write_package(package, *write_parts(tmp_path), settings, "card", tmp_path)
     assert (package / "truecaser.tsv").read_text(encoding="utf-8") == "aus\t3\n"

@@ -36,7 +36,8 @@ def parrot(folder: Path, dictionary: dict[str, str] | None = None, limit: int | 
 
 def test_text_is_tokenized_translated_and_detokenized(tmp_path: Path) -> None:
     """The parrot knows "Haus" and "." but not "Haus."; a string gives a string, although it is a sequence."""
-    translator, texts = parrot(tmp_path), ["Das ist ein Haus.", "", "und noch eins, ein Hund"]
+    translator = parrot(tmp_path)
+    texts = ["Das ist ein Haus.", "", "und noch eins, ein Hund"]
     assert translator.translate(texts) == texts
     assert [translator.translate(text) for text in texts] == texts
     assert translator.translate_n_best("ein Hund")[0][0].text == "ein Hund"

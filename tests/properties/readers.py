@@ -50,7 +50,8 @@ XLIFF = b"""<xliff version="1.2"><file source-language="en" target-language="de"
 <trans-unit id="1"><source>A <x id="1" equiv-text="n"/></source><target state="final">B</target></trans-unit>
 <trans-unit id="2"><source>A</source><target state="new">A</target></trans-unit></body></file></xliff>
 """
-TSV, LANGUAGES = b"a b\tc d\t1\ne\tf\n", ("en", "de")
+TSV = b"a b\tc d\t1\ne\tf\n"
+LANGUAGES = ("en", "de")
 
 
 class Reader(NamedTuple):

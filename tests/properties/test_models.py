@@ -140,7 +140,8 @@ def test_a_sealed_folder_loads_or_its_file_is_named(name: str, tmp_path: Path) -
 @pytest.mark.parametrize("zipped", [True, False])
 def test_a_checkpoint_of_fairseq_is_imported_or_named(zipped: bool, tmp_path: Path) -> None:
     """Every value in it may be of any kind."""
-    path, sizes = tmp_path / "model.pt", (FAIRSEQ_SIZES["source"], FAIRSEQ_SIZES["target"])
+    path = tmp_path / "model.pt"
+    sizes = (FAIRSEQ_SIZES["source"], FAIRSEQ_SIZES["target"])
     whole: dict[str, Any] = {
         "model": dict(tensors("plain")),
         "cfg": {"model": PLAIN, "task": {"source_lang": "en"}},
@@ -166,7 +167,8 @@ def test_a_checkpoint_of_fairseq_is_imported_or_named(zipped: bool, tmp_path: Pa
 
 def test_a_checkpoint_of_ours_is_read_or_named(tmp_path: Path) -> None:
     """Its checksum fits; what it says of the training may be anything."""
-    path, weights = tmp_path / "checkpoint.safetensors", {"weights/a": torch.ones(2, 3)}
+    path = tmp_path / "checkpoint.safetensors"
+    weights = {"weights/a": torch.ones(2, 3)}
     whole = {"format": FORMAT, "state": dataclasses.asdict(State()), "fingerprint": {"seed": "1"}}
     for seed in range(EXAMPLES):
         content = change(whole, random.Random(seed), AWKWARD) if seed else whole

@@ -50,7 +50,8 @@ def test_sentences_that_fill_a_picture_well_are_drawn_first() -> None:
 
 def test_pictures_are_the_same_bytes_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """DVC hashes them, so they must not depend on date, version or the user's matplotlib settings."""
-    written, path = [], tmp_path / "attention.png"
+    written = []
+    path = tmp_path / "attention.png"
     for number in range(2):
         draw_layers([("title", np.array([[0.3, 0.7]]))], ["a", "b"], ["c"], path)
         written.append(path.read_bytes())

@@ -33,7 +33,9 @@ class Page:
     """
 
     def __init__(self, connection: Connection) -> None:
-        self.connection, self.number, self.errors = connection, 0, list[str]()
+        self.connection = connection
+        self.number = 0
+        self.errors = list[str]()
 
     def send(self, method: str, **params: Any) -> dict[str, Any]:
         """Send a command; return its result."""

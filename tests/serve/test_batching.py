@@ -14,7 +14,8 @@ class Worker:
     """Work that waits until it is let through, and notes its batches."""
 
     def __init__(self) -> None:
-        self.open, self.batches = threading.Event(), list[list[str]]()
+        self.open = threading.Event()
+        self.batches = list[list[str]]()
 
     def upper(self, lines: list[str]) -> list[str]:
         assert self.open.wait(10)

@@ -34,8 +34,10 @@ class Gate:
     """A translator that waits until it is let through, and fails at lines that say so."""
 
     def __init__(self, pair: Pair) -> None:
-        self.translator, self.facts = pair.translator, pair.translator.facts
-        self.open, self.batches = threading.Event(), list[list[str]]()
+        self.translator = pair.translator
+        self.facts = pair.translator.facts
+        self.open = threading.Event()
+        self.batches = list[list[str]]()
 
     def translate_n_best(self, lines: list[str]) -> list[list[Translation]]:
         self.batches.append(lines)

@@ -21,7 +21,8 @@ def files(**names: Any) -> dict[str, Any]:
 
 def run(folder: Path, split: Split, **values: Any) -> Path:
     """Run the stage with these values of the split; train and test must not be empty. Return its output."""
-    pairs, none = {"sources": [files(source="en", target="de")]}, {"sources": list[Any]()}
+    pairs = {"sources": [files(source="en", target="de")]}
+    none = {"sources": list[Any]()}
     splits = {"train": pairs, "valid": none, "development": none, "test": pairs}
     splits[split] = splits[split] | values
     given = DownloadParams.model_validate({"folder": str(folder), **splits})

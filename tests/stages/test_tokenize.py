@@ -29,7 +29,8 @@ def test_each_line_gives_one_line_of_words(tmp_path: Path) -> None:
 
 def test_words_get_the_case_inside_sentences_of_their_side(tmp_path: Path) -> None:
     """It is counted after tokenization, or "Paris." would be a word. Romanian letters are normalized, too."""
-    languages, changes = ("en", "ro"), {"truecase": True, "normalize_romanian": True}
+    languages = ("en", "ro")
+    changes = {"truecase": True, "normalize_romanian": True}
     write_folder(tmp_path / "train", CASED)
     truecase.run(
         TOKENIZE.model_copy(update=changes), languages, NOTHING, tmp_path / "train", tmp_path / "cases"

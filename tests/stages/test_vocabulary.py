@@ -36,7 +36,8 @@ def test_pieces_are_recorded_and_encode_the_text_without_loss(tmp_path: Path) ->
     values = {"kind": "bpe", "joint": True, "source_size": 30, "target_size": 30}
     encode.run(out, tmp_path / "train", tmp_path / "encoded")
     for number, side in enumerate(("source", "target")):
-        corpus, codec = EncodedCorpus.open(tmp_path / "encoded", side), Codec.load(out, side)
+        corpus = EncodedCorpus.open(tmp_path / "encoded", side)
+        codec = Codec.load(out, side)
         assert [" ".join(codec.decode(corpus[i])) for i in range(len(corpus))] == [
             pair[number] for pair in PAIRS
         ]
@@ -49,7 +50,8 @@ def test_pieces_are_recorded_and_encode_the_text_without_loss(tmp_path: Path) ->
 
 def test_a_training_that_starts_from_a_model_takes_its_vocabulary(tmp_path: Path) -> None:
     """Nothing is learned: the corpus is not even read."""
-    start, values = run(tmp_path), {"kind": "bpe", "joint": True, "source_size": 9, "target_size": 9}
+    start = run(tmp_path)
+    values = {"kind": "bpe", "joint": True, "source_size": 9, "target_size": 9}
     nowhere = tmp_path / "nowhere"
     vocabulary.run(VocabularyParams.model_validate(values), str(start), nowhere, tmp_path / "copy")
     contents = [

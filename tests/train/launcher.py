@@ -11,7 +11,8 @@ from pathlib import Path
 def main() -> None:
     """Run `launcher.py FOLDER... -- COMMAND...`; write pids of this process and its nodes to FOLDER/pid."""
     split = sys.argv.index("--")
-    folders, command = [Path(one) for one in sys.argv[1:split]], sys.argv[split + 1 :]
+    folders = [Path(one) for one in sys.argv[1:split]]
+    command = sys.argv[split + 1 :]
     nodes = [subprocess.Popen(command, cwd=folder) for folder in folders]
     for folder, node in zip(folders, nodes, strict=True):
         (folder / "pid").write_text(f"{node.pid} {os.getpid()}")

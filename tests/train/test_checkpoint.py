@@ -87,7 +87,8 @@ def test_a_changed_model_is_resumed_with_all_that_it_has(
 
 def test_the_mean_of_a_changed_model_is_exported(tmp_path: Path, changed: Callable[[], Training]) -> None:
     """Weights are averaged; a count, such as that of a batch norm, is the last checkpoint's."""
-    run, checkpoints = changed(), []
+    run = changed()
+    checkpoints = []
     updates = (report for report in train(run) if isinstance(report, UpdateReport))
     for update in (2, 4):
         next(report for report in updates if report.update == update)
@@ -107,7 +108,8 @@ def test_other_workers_get_all_that_a_changed_model_has(
     tmp_path: Path, changed: Callable[[], Training]
 ) -> None:
     """One that had other running means would validate otherwise."""
-    run, copied = changed(), list[int]()
+    run = changed()
+    copied = list[int]()
     next(report for report in train(run) if isinstance(report, UpdateReport))
 
     class Second(Workers):

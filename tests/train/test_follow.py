@@ -33,7 +33,8 @@ def test_a_second_sigterm_does_not_interrupt(capsys: pytest.CaptureFixture[str])
 
 def test_what_a_program_does_at_ctrl_c_is_left_alone(in_foreground: None) -> None:
     """Examples are a notebook, a shell's background programs, and threads, which cannot handle signals."""
-    before, seen = signal.getsignal(signal.SIGINT), list[object]()
+    before = signal.getsignal(signal.SIGINT)
+    seen = list[object]()
 
     def enter() -> None:
         with defer_signals([]):

@@ -37,7 +37,8 @@ class NoWait(TorchDispatchMode):
     """Fails at operations whose result the host needs before it can continue: on a GPU it would wait."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name, tensors = func.overloadpacket.__name__, filter(torch.is_tensor, tree_leaves(args[1:]))
+        name = func.overloadpacket.__name__
+        tensors = filter(torch.is_tensor, tree_leaves(args[1:]))
         has_mask = any(one.dtype == torch.bool for one in tensors)
         assert name not in {"_local_scalar_dense", "item", "nonzero", "masked_select", "equal", "is_nonzero"}
         assert not (name in {"index", "index_put_"} and has_mask), func

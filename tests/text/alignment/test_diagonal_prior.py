@@ -15,7 +15,9 @@ def distance_by_fast_align(n: int, m: int, tension: float) -> float:
     """
     total = 0.0
     for j in range(1, m + 1):
-        split, ratio, z = j * m / n, math.exp(-tension / m), 0.0
+        split = j * m / n
+        ratio = math.exp(-tension / m)
+        z = 0.0
         floor = int(split)
         top = (m - floor) % 2**32
         if top:

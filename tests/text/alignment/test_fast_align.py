@@ -73,7 +73,8 @@ class Reference:
     def iterate(self, fit_tension: bool) -> None:
         """Run one iteration."""
         counts: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-        distance, words = 0.0, 0
+        distance = 0.0
+        words = 0
         for given, generated in self.pairs:
             for j, word in enumerate(generated):
                 scores = self.scores(given, generated, j)
@@ -144,7 +145,8 @@ def test_neither_blocks_nor_threads_change_the_alignment(
 ) -> None:
     """DVC compares bytes, so every machine must give the same ones; the reports show every tension."""
     pairs = permuted(60)
-    wanted, report = aligned(tmp_path, pairs), capfd.readouterr().err
+    wanted = aligned(tmp_path, pairs)
+    report = capfd.readouterr().err
     monkeypatch.setattr(word_ids, "BLOCK", block)
     monkeypatch.setattr(fast_align, "cores", lambda: threads)
     assert aligned(tmp_path, pairs) == wanted

@@ -145,7 +145,8 @@ def test_the_name_of_either_file_decides_the_format(
     tmp_path: Path, name: str, text: str, message: str
 ) -> None:
     """Tags would be taken for sentences if only one side is read as tagged; plain text is left alone."""
-    tagged, plain = tmp_path / name, write(tmp_path / "b.txt", "one\n" * text.count("\n"))
+    tagged = tmp_path / name
+    plain = write(tmp_path / "b.txt", "one\n" * text.count("\n"))
     tagged.write_bytes(gzip.compress(text.encode()))
     for paths in ([tagged, plain], [plain, tagged]):
         with pytest.raises(ValueError, match=message):

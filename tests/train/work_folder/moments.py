@@ -21,7 +21,8 @@ class Moments:
     """
 
     def __init__(self, patch: pytest.MonkeyPatch, *folders: Path) -> None:
-        self.folders, self.names = folders, list[str]()
+        self.folders = folders
+        self.names = list[str]()
         self.contents: list[Content] = []
         writes = lambda _, mode="r", *__, **___: bool(set(mode) & set("wax"))  # noqa: E731
         for module, name, changes in (

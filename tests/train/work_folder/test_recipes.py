@@ -35,7 +35,8 @@ def test_the_model_is_the_mean_of_the_best_epochs(monkeypatch: pytest.MonkeyPatc
     assert [updates_of(path) for path in checkpoints] == [10, 9, 8, 6, 4]
     settings = tiny_params(Path(), max_epochs=EPOCHS, average=2, **TINY)
     training = build_training(settings.model, settings.train, 1, *INPUTS, ALONE)
-    best, parts = [read_checkpoint(checkpoints[i]) for i in (2, 4)], []
+    best = [read_checkpoint(checkpoints[i]) for i in (2, 4)]
+    parts = []
     for checkpoint in best:
         load_weights(training.model, checkpoint, OUT)
         parts.append({name: weight.clone() for name, weight in folded_weights(training.model).items()})
