@@ -26,7 +26,7 @@ TEXT = "ein Haus und"
 
 
 def test_the_version_is_the_same_everywhere() -> None:
-    """Where it is cited, where changes are listed, and where it is installed."""
+    """Who cites it, or looks for its changes, must find the version that is installed."""
     citation = YAML(typ="safe", pure=True).load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["version"] == VERSION
     newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
@@ -103,7 +103,7 @@ class Fresh:
 def test_the_wheel_alone_translates_and_serves(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From a source distribution, where nothing else is installed: what the library is without an extra.
+    """This is what a user without any extra has: the wheel of the source distribution and its packages.
 
     The packages come from the index that `make install` uses, PyTorch included.
     """

@@ -107,7 +107,7 @@ def test_every_name_is_that_of_something(page: str) -> None:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in PROMISES])
 def test_every_name_of_ours_is_that_of_something(page: str) -> None:
-    """Of pages that also name what other programs have: keys, files, and what `convs2s` has in Python."""
+    """These pages also name what other programs have; of ours, keys, files and the Python API are tried."""
     names = {name for name in pages.inline_code(pages.read(page)) if is_ours(name)}
     assert [name for name in sorted(names) if not exists(name)] == []
 
@@ -165,7 +165,7 @@ def rows(page: str, heading: str) -> list[list[str]]:
 
 
 def test_the_scores_of_the_readme_are_those_of_the_results() -> None:
-    """There each has its commit and its command."""
+    """docs/results.md has the commit and the command of each, so that others can make it again."""
     keys = "valid. perplexity", "BLEU", "chrF2"
     titles, *ours = rows("README.md", "Results")
     others, *theirs = rows("docs/results.md", "Our runs on freely available data")

@@ -267,6 +267,6 @@ def test_a_misspelled_key_is_no_later_key() -> None:
 
 @pytest.mark.usefixtures("gained")
 def test_a_later_key_of_a_section_within_a_section_counts() -> None:
-    """Such as one of `selection`; so does a later key that holds a section."""
+    """`selection`, for example, is a section itself. A later key may also hold a section."""
     assert format_of(params_with()) == FORMAT
     assert format_of(params_with(translate=0.5)) == SINCE

@@ -280,7 +280,7 @@ def test_presets_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_odd_preset_is_refused(
     text: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With its name: people write presets by hand, and get them from others."""
+    """People write presets by hand, and get them from others, so the message names the file."""
     shutil.copytree(EXPERIMENTS, tmp_path / "experiments")
     monkeypatch.setattr(preset, "EXPERIMENTS", tmp_path / "experiments")
     (tmp_path / "experiments" / "presets" / "odd.yaml").write_text(text, encoding="utf-8")

@@ -100,7 +100,7 @@ def test_a_dash_is_the_standard_stream(
     ],
 )
 def test_compressed_text_is_read(name: str, compress: Callable[[bytes], bytes], tmp_path: Path) -> None:
-    """By every reader of text and by `translate --input`; parallel compressors write several parts."""
+    """Corpora come compressed, by parallel compressors in several parts; every reader of text takes them."""
     (tmp_path / name).write_bytes(b"".join(map(compress, (b"eins\n", b"", "zwölf\n".encode()))))
     assert list(read_lines(tmp_path / name)) == ["eins", "zwölf"]
     with open_input(tmp_path / name) as stream:

@@ -139,7 +139,7 @@ def test_the_advice_for_a_conflict_of_dvc_lock_resolves_it(tmp_path: Path) -> No
 def test_a_place_that_cannot_be_written_is_one_message(
     unpacked: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of an installation that belongs to another user, `make repro` ended in a traceback."""
+    """`make repro` ended in a traceback where the installation belonged to another user."""
     monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
     monkeypatch.setattr("sys.argv", ["repair"])
     with pytest.raises(SystemExit):

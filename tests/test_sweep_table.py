@@ -119,7 +119,7 @@ def test_a_comparison_begins_with_what_differs_and_the_figures() -> None:
 def test_an_odd_table_is_refused(
     row: bytes, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With its name; the layers would fill the memory."""
+    """The message names the file. Such a number of layers would fill the memory."""
     monkeypatch.setattr(sweep_table, "TABLES", tmp_path)
     (tmp_path / "odd.yaml").write_bytes(b"rows: [{" + row + b"}]\n")
     with pytest.raises(ValueError, match=rf"(?s)odd\.yaml.*{message}"):

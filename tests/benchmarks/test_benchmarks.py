@@ -62,7 +62,7 @@ OPTIONS = {  # and the number of rows of results
 def test_a_benchmark_runs(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """At toy size, to its end, with a table for people, and JSON whose measurements are positive."""
+    """A benchmark that breaks is noticed only when it is needed. Here each runs to its end at toy size."""
     write_small_package(tmp_path, phase=1.0)
     for side, lines in (("de", SOURCES), ("en", TARGETS)):
         write_lines(tmp_path / f"a.{side}", lines[:2])

@@ -85,7 +85,7 @@ def test_an_english_genitive_goes_with_its_name(translator: Translator) -> None:
 @given(text=st.text(alphabet="Haus Hund,. .🙂é☃中Łж1™"))
 @example(text="H™.☃H")
 def test_each_unknown_character_is_in_the_translation_once(translator: Translator, text: str) -> None:
-    """In their order, as this model changes no order; nothing of the text that has them is lost."""
+    """The user must not lose a character. They keep their order, as this model changes none."""
     [best, *_] = translator.translate_n_best(text)[0]
     codec = translator.words.source
     unknown = [character for character in text if not codec.has_seen(character.strip())]
@@ -97,7 +97,7 @@ def test_each_unknown_character_is_in_the_translation_once(translator: Translato
 @given(text=st.text(alphabet="Haus Hund,. .🙂é☃中Łж1™("))
 @example(text="ist.🙂Das! (🙂")
 def test_each_seen_word_has_its_place_in_the_line(translator: Translator, text: str) -> None:
-    """Also where a text ends in a period that is a word only there; links and replacements count on it."""
+    """Links and replacements count on it, even where a text ends in a period that is a word only there."""
     [source] = translator.read(text)
     places, runs = source.locate()
     assert [source.words[place] for place in places] == source.seen
@@ -144,7 +144,7 @@ def test_words_are_located_in_their_text(text: str, words: list[str], starts: li
 
 
 def test_attention_decides_where_words_are_in_another_order(translator: Translator) -> None:
-    """Between the same words as in the source, and never inside a prefix; tokens are the model's."""
+    """What is put back stands by the words that it had beside it, but never inside a prefix."""
     codec = translator.words.target
     line = "Haus 🙂 und Hund"
     source = read_source(line, str.split, codec)
@@ -198,7 +198,7 @@ def test_text_that_composes_to_what_is_known_is_known(translator: Translator, tm
 
 
 def test_words_of_raw_text_lose_no_punctuation(tmp_path: Path) -> None:
-    """Where punctuation belongs to words, a word's goes to the word before the one that is left out."""
+    """There, a word that is left out has its punctuation with it, which goes to the word before."""
     folder = write_vocabulary(tmp_path, [*WORDS, "Haus.", "Hund."], pieces=45)
     tokenizer = Tokenizer("de", TOKENIZE.model_copy(update={"tokenizer": "spaces"}))
     translator = Translator(word_parrot(folder), tokenizer, tokenizer, None)

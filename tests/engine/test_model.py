@@ -64,7 +64,7 @@ def check_steps(engine: SearchModel, plain: SearchModel, vocabulary: int, tolera
 def test_every_step_equals_the_plain_models(
     precision: Precision, changes: dict[str, Any], tolerance: float, chosen: torch.Tensor | None
 ) -> None:
-    """Whether layers attend, change their width, or neither; over all tokens or a selection (§5.4)."""
+    """The engine has its own copy of every kind of layer, and of the softmax over a selection (§5.4)."""
     model = loaded(**changes)
     engine, plain = EngineModel(model, precision), StepwiseModel(model, chosen)
     if chosen is None:
@@ -144,7 +144,7 @@ def test_quantized_rows_are_near_the_real_ones() -> None:
 @pytest.mark.parametrize("rows", [1, 5, 130])
 @pytest.mark.parametrize("inputs", [3, 256, 2048])
 def test_sums_of_8_bit_products_are_exact(rows: int, inputs: int) -> None:
-    """Also where all factors are the largest: sums of pairs must not saturate at 16 bits.
+    """With the largest factors, an instruction that adds pairs in 16 bits would saturate.
 
     Sums that float32 holds are exact. With AMX, oneDNN makes a float32 of longer ones before it subtracts the
     zero point's part, which rounds once.

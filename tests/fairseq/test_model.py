@@ -181,7 +181,7 @@ BIAS = "decoder.fc3.bias"
     ],
 )
 def test_tensors_that_would_be_lost_or_invented_are_refused(changes: dict[str, Tensor], message: str) -> None:
-    """Of two for a name, the last would win; of norms and directions, one alone or of another shape."""
+    """Of two tensors for a name, the last would win. A norm without its direction would be made up."""
     read = checkpoint("plain")
     with pytest.raises(ValueError, match=f"plain.pt has other tensors .*{message}"):
         build(read, {**read.tensors, **changes})

@@ -32,7 +32,7 @@ def test_data_are_part_of_the_fingerprint() -> None:
 
 
 def test_the_model_to_start_from_is_part_of_the_fingerprint() -> None:
-    """By content, not by place: another model may have taken its place, or it may have moved."""
+    """Its content counts, not its place: another model may be there now, or it may have moved."""
     found = [prints()]
     for folder, content in (("start", "one"), ("start", "other"), ("moved", "other")):
         Path(folder).mkdir(exist_ok=True)

@@ -88,7 +88,7 @@ def read(folder: Path, content: str | bytes) -> list[tuple[str, str]]:
 def test_segments_are_read_without_codes(
     text: str, pairs: list[tuple[str, str]], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """By language codes, in either direction, with the entities that the file defines; also in UTF-16.
+    """Segments are found by their language code, in either direction and in UTF-8 or UTF-16.
 
     A code between two words keeps them apart, or is what the file says to put there.
     """

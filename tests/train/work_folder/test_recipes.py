@@ -28,7 +28,7 @@ from tests.train.work_folder.trainings import (
 
 
 def test_the_model_is_the_mean_of_the_best_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the weights with their norm folded in; the perplexity is the model's own."""
+    """The mean is of the weights with their norm folded in, and is validated anew: it is another model."""
     real = validation_loss
     validating(monkeypatch, [3.0, 2.5, 2.7, 2.4, 2.6])
     checkpoints = interrupt(monkeypatch, after=10, average=2)
