@@ -80,7 +80,7 @@ class Sample:
     @torch.inference_mode()
     def find_fault(self, model: SearchModel, tolerance: float = TOLERANCE) -> str | None:
         """Return how a model differs from the pass, step by step; None if only by rounding."""
-        logits, attention = self.run(model.restrict(self.entries))
+        logits, attention = self.run(model.restrict(self.entries))  # in any case, for `Reads`
         if not self.logits.isfinite().all():
             return None  # search will say that the weights are damaged
         compared = {
@@ -154,6 +154,10 @@ def choose_model(seq2seq: Seq2Seq, wanted: Wanted, device: torch.device) -> Sear
             a position at a time it computes something else than in one pass, or it does not read all weights.
     """
     precision = choose_precision(wanted, device).precision
+    if precision == "int8" and device.type != "cpu":
+        raise ValueError(
+            f"precision int8 is for CPUs, but the device is {device}. Choose auto, or --device cpu."
+        )
     sample = Sample(seq2seq)
     if device.type == "cpu" and is_engine_wanted():
         model, fault = build_engine(seq2seq, precision, sample)
@@ -161,10 +165,6 @@ def choose_model(seq2seq: Seq2Seq, wanted: Wanted, device: torch.device) -> Sear
             return model
         place = "convs2s/engine/decode/model.py"
         warn_of_difference("The CPU's fast decoder", place, "convs2s/model", str(fault))
-    if precision == "int8" and device.type != "cpu":
-        raise ValueError(
-            f"precision int8 is for CPUs, but the device is {device}. Choose auto, or --device cpu."
-        )
     if precision == "int8":
         raise ValueError(
             f"precision int8 is the fast decoder's, which is not used here ({VARIABLE}, or the warning "

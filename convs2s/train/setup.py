@@ -69,9 +69,11 @@ def build_training(
         selection = VocabularySelection(
             table, params.selection.common, params.selection.candidates, target_size
         )
-    optimizer: Optimizer = Nesterov(model.parameters(), params.momentum)
+    optimizer: Optimizer
     if params.optimizer == "adam":
         optimizer = Adam(model.parameters())
+    else:
+        optimizer = Nesterov(model.parameters(), params.momentum)
     training = Training(
         model=model,
         optimizer=optimizer,
