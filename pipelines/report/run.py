@@ -135,8 +135,8 @@ def open_run(name: str, root: Path, temporary: Path) -> Run:
     run = Run(name, folder)
     try:
         fetch(files, prefix, [LOCK, *(f"data/{path}" for path in FILES)], folder)
-        for seed in run.seeds:  # which dvc.lock names
-            fetch(files, prefix, [f"data/{path.format(seed)}" for path in OF_SEED], folder)
+        of_seeds = [f"data/{path.format(seed)}" for seed in run.seeds for path in OF_SEED]  # from dvc.lock
+        fetch(files, prefix, of_seeds, folder)
     except (DvcException, DataIndexDirError, OSError) as error:
         raise ValueError(
             f"{name}: this revision has no dvc.lock, or its outputs are not in DVC's cache ({error}). After "
