@@ -29,7 +29,7 @@ def add_attention(commands: Any) -> None:
 
 def run_attention(options: argparse.Namespace) -> None:
     """Translate the text; draw its attention. Errors are those of `read_attention_of`."""
-    require_packages("attention", "attention", "matplotlib")
+    require_packages("attention", "matplotlib")
     from convs2s.package.layer_attention import read_attention_of  # noqa: PLC0415
     from convs2s.score.pictures import draw_layers  # noqa: PLC0415
 

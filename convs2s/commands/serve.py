@@ -50,7 +50,7 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Load the models and serve them until interrupted; warn if anyone can use the server."""
-    require_packages("serve", "serve", "fastapi", "uvicorn")
+    require_packages("serve", "fastapi", "uvicorn")
     check_range(options, 0, 2**16 - 1, "port")
     check_range(options, 1, MOST_CHARACTERS, "max_characters")
     check_range(options, 1, MOST_LINES, "max_lines", "batch_lines")

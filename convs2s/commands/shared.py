@@ -68,11 +68,13 @@ def check_range(options: argparse.Namespace, least: int, most: int, *names: str)
             )
 
 
-def require_packages(command: str, extra: str, *names: str) -> None:
-    """Raise ValueError if a command's packages are not installed; `extra` is the extra that has them."""
+def require_packages(command: str, *names: str) -> None:
+    """Raise ValueError if packages of a command are not installed; the extra with them has its name."""
     missing = [name for name in names if find_spec(name) is None]
     if missing:
-        raise ValueError(f"{command} needs {', '.join(missing)}. Install it: pip install 'convs2s[{extra}]'.")
+        raise ValueError(
+            f"{command} needs {', '.join(missing)}. Install it: pip install 'convs2s[{command}]'."
+        )
 
 
 @contextmanager
