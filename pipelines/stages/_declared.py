@@ -55,10 +55,7 @@ def declared(item: str, params: Any) -> tuple[dict[str, Any], list[Path]]:
     dependencies = [Path(fill_templates(path, params, item_value)) for path in stage.get("deps", ())]
     ignored = read_text(Path(".dvcignore")).split()
     files = [
-        path
-        for dependency in dependencies
-        for path in list_files(dependency)
-        if not is_ignored(path, ignored)
+        path for dependency in dependencies for path in walk(dependency) if not is_ignored(path, ignored)
     ]
     return {key: find_value(key, params) for key in keys}, files
 
@@ -94,7 +91,7 @@ def find_value(key: str, params: Any) -> Any:
     return value
 
 
-def list_files(dependency: Path) -> Iterator[Path]:
+def walk(dependency: Path) -> Iterator[Path]:
     """Yield the file itself, or all files in a folder and its subfolders; nothing if there is neither."""
     if dependency.is_file():
         yield dependency

@@ -18,10 +18,10 @@ from pipelines.stages._declared import (
     fill_templates,
     find_value,
     is_ignored,
-    list_files,
     split_item,
     take_state,
     unchanged,
+    walk,
 )
 from pipelines.stages._lifetime import DVC_STAGE
 from tests.pipeline import WITH_ENSEMBLE, bare_repository
@@ -131,9 +131,9 @@ def test_a_dependency_is_a_file_or_all_files_of_a_folder() -> None:
     """A folder that another stage has not written yet has none."""
     Path("data/tokenized/train/deep").mkdir()
     Path("data/tokenized/train/deep/more.txt").touch()
-    assert list(list_files(Path(TEXT))) == [Path(TEXT)]
-    assert set(list_files(Path("data/tokenized"))) == {Path(TEXT), Path("data/tokenized/train/deep/more.txt")}
-    assert list(list_files(Path("data/encoded"))) == []
+    assert list(walk(Path(TEXT))) == [Path(TEXT)]
+    assert set(walk(Path("data/tokenized"))) == {Path(TEXT), Path("data/tokenized/train/deep/more.txt")}
+    assert list(walk(Path("data/encoded"))) == []
 
 
 @pytest.mark.parametrize(
