@@ -75,7 +75,8 @@ class LoopCache(NullCache):
         own = f"{source_folder.name}_{hashlib.sha256(os.fsencode(source_folder)).hexdigest()[:16]}"
         chosen = numba.config.CACHE_DIR
         user_cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-        user = Path(os.path.expanduser(user_cache))  # noqa: PTH111  # that of pathlib fails for a user without a home
+        # That of pathlib fails for a user without a home.
+        user = Path(os.path.expanduser(user_cache))  # noqa: PTH111
         return [
             *([Path(chosen, own)] if chosen else []),
             source_folder / "__pycache__",

@@ -31,7 +31,8 @@ def list_faults(error: ValidationError, schema: type[BaseModel] | None = None) -
 
 def describe(fault: Any, schema: type[BaseModel] | None) -> str:
     """Return one line for a pydantic error."""
-    name, value = ".".join(map(str, fault["loc"])), reprlib.repr(fault["input"])
+    name = ".".join(map(str, fault["loc"]))
+    value = reprlib.repr(fault["input"])
     match fault["type"]:
         case "extra_forbidden" | "unexpected_keyword_argument":
             *place, key = fault["loc"]

@@ -47,8 +47,10 @@ def numbers_of(version: str) -> list[int]:
 
 def format_of(*sections: Section) -> str:
     """Return the first version that reads sections without their later keys that have their default."""
-    contents = [(type(section), section.model_dump(exclude_defaults=True)) for section in sections]
-    return newest([FORMAT, *(since for schema, content in contents for since in list_since(schema, content))])
+    formats = [FORMAT]
+    for section in sections:
+        formats += list_since(type(section), section.model_dump(exclude_defaults=True))
+    return newest(formats)
 
 
 def list_since(schema: type[BaseModel], content: Mapping[str, Any] | None = None) -> Iterator[str]:
@@ -64,17 +66,16 @@ def list_since(schema: type[BaseModel], content: Mapping[str, Any] | None = None
 
 
 READABLE = newest(
-    [
-        FORMAT,
-        *(since for schema in (ModelParams, TokenizeParams, TranslateParams) for since in list_since(schema)),
-    ]
+    [FORMAT, *list_since(ModelParams), *list_since(TokenizeParams), *list_since(TranslateParams)]
 )
 """The newest format that this code reads."""
 
 
 def check_format(form: object, path: Path) -> None:
     """Raise NewerFormatError if a file's format is newer than this code; other faults are for its schema."""
-    if isinstance(form, str) and re.fullmatch(VERSION, form) and numbers_of(form) > numbers_of(READABLE):
+    if not (isinstance(form, str) and re.fullmatch(VERSION, form)):
+        return
+    if numbers_of(form) > numbers_of(READABLE):
         raise NewerFormatError(
             f"{path} has format {form}; this convs2s reads up to {READABLE}. Install convs2s {form} or later."
         )

@@ -66,7 +66,8 @@ class CountingComposer(Composer):
 
     def compose_node(self, parent: Node | None, index: Any) -> Any:
         """Compose a node, and count its values; those of an alias are its anchor's."""
-        event, before = self.parser.peek_event(), self.values
+        event = self.parser.peek_event()
+        before = self.values
         is_alias = isinstance(event, AliasEvent) and event.anchor in self.anchors  # ruamel refuses others
         self.values += self.values_of.get(event.anchor, MOST_VALUES) if is_alias else 1
         if self.values > MOST_VALUES:

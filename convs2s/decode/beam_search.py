@@ -23,7 +23,8 @@ class BeamSearch(Search):
         self, batch: LiveBatch, scores: Float[Tensor, "R V"] | LazyScores, totals: Float[Tensor, "B H"]
     ) -> Extension:
         """Return each sentence's beam_size best continuations that do not end."""
-        beam_size, allowed = self.params.beam_size, batch.list_allowed(totals.shape[1])
+        beam_size = self.params.beam_size
+        allowed = batch.list_allowed(totals.shape[1])
         best = self._candidates(totals, *find_likeliest(scores, *allowed, 2 * beam_size))
         sums, rows, ids = (part.cpu().numpy() for part in best)  # the only wait for the device
         batch.check_numbers(sums)

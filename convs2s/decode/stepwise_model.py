@@ -19,8 +19,10 @@ class StepwiseModel:
     """
 
     def __init__(self, seq2seq: Seq2Seq, tokens: Int[Tensor, "N"] | None = None) -> None:
-        self.seq2seq, self.tokens = seq2seq, tokens
-        self.max_source_tokens, self.max_target_tokens = seq2seq.max_source_tokens, seq2seq.max_target_tokens
+        self.seq2seq = seq2seq
+        self.tokens = tokens
+        self.max_source_tokens = seq2seq.max_source_tokens
+        self.max_target_tokens = seq2seq.max_target_tokens
         self.output_weights, self.output_biases = seq2seq.output_rows(tokens)
 
     def restrict(self, tokens: Int[Tensor, "N"]) -> "StepwiseModel":

@@ -67,7 +67,8 @@ class DecoderBlock(nn.Module):
             h = self.convolution(x, self.convolution.kernel_width - 1, 0)
         else:
             seen = torch.cat([window, x], dim=1)
-            h, window = self.convolution(seen, 0, 0), seen[:, x.shape[1] :]
+            h = self.convolution(seen, 0, 0)
+            window = seen[:, x.shape[1] :]
         weights = None
         if self.attention is not None:
             h, weights = self.attention(h, g, memory)
@@ -99,13 +100,11 @@ class Decoder(nn.Module):
     def start(self, rows: int) -> DecoderState:
         """Return the state before the first token of `rows` hypotheses."""
         weight = self.output_map.bias  # of the dtype and on the device of all
-        return DecoderState(
-            0,
-            tuple(
-                weight.new_zeros(rows, block.convolution.kernel_width - 1, block.inputs)
-                for block in self.layers()
-            ),
+        windows = (
+            weight.new_zeros(rows, block.convolution.kernel_width - 1, block.inputs)
+            for block in self.layers()
         )
+        return DecoderState(0, tuple(windows))
 
     def forward(
         self, g: Float[Tensor, "R T E"], memory: Memory, state: DecoderState | None = None
@@ -118,11 +117,14 @@ class Decoder(nn.Module):
             state: None for all tokens; then the next one is None, too.
         """
         x = self.input_map(g)
-        attention, windows = [], []
+        attention = []
+        windows = []
         for i, block in enumerate(self.blocks):
-            x, weights, window = block(x, g, memory, state and state.windows[i])
+            x, weights, window = block(x, g, memory, None if state is None else state.windows[i])
             windows.append(window)
             if weights is not None:
                 attention.append(weights)
-        following = state and DecoderState(state.steps + g.shape[1], tuple(windows))
+        following = None
+        if state is not None:
+            following = DecoderState(state.steps + g.shape[1], tuple(windows))
         return self.output_map(x), attention, following

@@ -88,9 +88,8 @@ def apply_glu(y, row_scale, scales, bias, h):
     """Write the gated linear unit of a row of a product."""
     columns = len(h)
     left, right = y[:columns], y[columns:]
-    left_scales, right_scales, left_bias, right_bias = (
-        scales[:columns], scales[columns:], bias[:columns], bias[columns:],
-    )  # fmt: skip
+    left_scales, right_scales = scales[:columns], scales[columns:]
+    left_bias, right_bias = bias[:columns], bias[columns:]
     for j in range(columns):
         gate = to_float32(right[j]) * (row_scale * right_scales[j]) + right_bias[j]
         value = to_float32(left[j]) * (row_scale * left_scales[j]) + left_bias[j]
@@ -152,7 +151,8 @@ def attend(
     ((c + h) * scale + x) * sqrt(0.5), where `values` already include both factors. Adds `share` of the
     weights to `attention`.
     """
-    h, weights = np.empty(x.shape[1], np.float32), np.empty(shared.shape[1], np.float32)
+    h = np.empty(x.shape[1], np.float32)
+    weights = np.empty(shared.shape[1], np.float32)
     for i in range(start, stop):
         first, length = starts[i], lengths[i]
         scores = weights[:length]
@@ -181,19 +181,21 @@ def find_likeliest(
     Tokens j, j + LANES, ... form a group; the largest logits are in the groups with the largest maxima. If
     too few tokens are allowed, the rest have -inf.
     """
-    columns, count = len(bias), values.shape[1]
+    columns = len(bias)
+    count = values.shape[1]
     whole = columns - columns % LANES
-    row, lanes = np.empty(columns, np.float32), np.empty(LANES, np.float32)
-    # Some group maxima may belong to excluded tokens.
-    maxima, largest = np.empty(LANES // 4, np.float32), np.empty(count + len(excluded), np.float32)
+    row = np.empty(columns, np.float32)
+    lanes = np.empty(LANES, np.float32)
+    maxima = np.empty(LANES // 4, np.float32)
+    largest = np.empty(count + len(excluded), np.float32)  # some maxima may belong to excluded tokens
     for i in range(start, stop):
         source, factor = y[i], row_scales[i]
         lanes[:] = LOWEST
         for first in range(0, whole, LANES):
-            part, part_scales, part_bias, target = (
-                source[first : first + LANES], scales[first : first + LANES],
-                bias[first : first + LANES], row[first : first + LANES],
-            )  # fmt: skip
+            part = source[first : first + LANES]
+            part_scales = scales[first : first + LANES]
+            part_bias = bias[first : first + LANES]
+            target = row[first : first + LANES]
             for j in range(LANES):
                 logit = to_float32(part[j]) * (factor * part_scales[j]) + part_bias[j]
                 target[j] = logit
@@ -204,12 +206,14 @@ def find_likeliest(
             lanes[j - whole] = max(logit, lanes[j - whole])
         reduce_by_four(lanes, maxima)
         find_largest(maxima, largest)
-        top, threshold, total = largest[0], largest[-1], ZERO
+        top, threshold = largest[0], largest[-1]
+        total = ZERO
         for j in range(columns):
             total += exp(row[j] - top)
         normalizers[i] = top + np.float32(np.log(total))
         best, best_tokens = values[i], tokens[i]
-        best[:], best_tokens[:] = LOWEST, excluded[0]
+        best[:] = LOWEST
+        best_tokens[:] = excluded[0]
         if only[i] >= 0:
             best[0], best_tokens[0] = row[only[i]], only[i]
             continue

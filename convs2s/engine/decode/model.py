@@ -225,7 +225,8 @@ class EngineModel:
     """
 
     def __init__(self, seq2seq: Seq2Seq, precision: Precision | None) -> None:
-        self.seq2seq, self.precision = seq2seq, precision
+        self.seq2seq = seq2seq
+        self.precision = precision
         self.encoder = EngineStack(seq2seq.encoder, precision)
         self.decoder = EngineStack(seq2seq.decoder, precision)
         self.attentions = [block.attention for block in self.decoder.blocks if block.attention is not None]

@@ -138,7 +138,8 @@ def softmax_loss(scores, bias, wanted, smoothing, differentiate, losses, sums, s
     share = np.float32(smoothing / columns)
     # LLVM checks that what it writes does not begin within LANES numbers after what it reads; if it does, it
     # adds one by one, with another rounding. The distance makes results independent of addresses.
-    chances, lanes = np.empty(LANES + columns, np.float32)[LANES:], np.empty(LANES, np.float32)
+    chances = np.empty(LANES + columns, np.float32)[LANES:]
+    lanes = np.empty(LANES, np.float32)
     for block in range(start, stop):
         for i in range(block * BLOCK, min(len(wanted), (block + 1) * BLOCK)):
             row, column_sums = scores[i], sums[block]

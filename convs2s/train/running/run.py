@@ -147,8 +147,7 @@ def begin(training: Training, folder: WorkFolder, copies: CheckpointCopies | Non
         if choice.precision == precision:
             print(choice, file=sys.stderr)
         else:
-            reason = "as the training began on another machine"
-            print(f"products stay in {precision}, {reason}.", file=sys.stderr)
+            print(f"products stay in {precision}, as the training began on another machine.", file=sys.stderr)
     if workers.count == 1:
         return
     versions = folder.prints | {"PyTorch": str(torch.__version__), "code of convs2s": digest_of_library()}
