@@ -125,7 +125,7 @@ def test_an_edit_of_the_page_does_what_the_page_says(
 
 
 def test_the_table_of_the_page_names_files_and_warnings() -> None:
-    """Those of the diffs and of the test above; and every diff of the page is tried there."""
+    """They must be those of the diffs and of the test above, which must try every diff of the page."""
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
         for line in SECTIONS["What each edit takes"].splitlines()

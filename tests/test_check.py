@@ -75,7 +75,7 @@ def test_every_stage_checks_the_models_that_params_yaml_names(
 
 
 def test_a_matrix_makes_items_of_a_stage() -> None:
-    """Named as DVC does, by the values of all axes; one of params.yaml may have none."""
+    """They are named as in DVC, by the values of all axes. An axis from params.yaml may have no values."""
     params = {"seeds": [1, 2], "evaluate": {"ensembles": []}}
     stages = {
         "filter": {},

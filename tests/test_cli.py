@@ -143,7 +143,7 @@ def test_a_bug_is_seen_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_ctrl_c_has_the_exit_status_of_shells(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is the one that shells use for a command that Ctrl-C ended."""
+    """Scripts see the status that shells themselves give to a command that Ctrl-C ended."""
     raising(KeyboardInterrupt(), monkeypatch)
     assert main(["translate", "--model", "x"]) == 130
 

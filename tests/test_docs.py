@@ -107,7 +107,7 @@ def test_every_name_is_that_of_something(page: str) -> None:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in PROMISES])
 def test_every_name_of_ours_is_that_of_something(page: str) -> None:
-    """These pages also name what other programs have; of ours, keys, files and the Python API are tried."""
+    """These pages also name things of other programs, so only our keys, files and Python API are checked."""
     names = {name for name in pages.inline_code(pages.read(page)) if is_ours(name)}
     assert [name for name in sorted(names) if not exists(name)] == []
 
@@ -215,7 +215,7 @@ def test_the_times_of_reliability_are_those_of_the_code() -> None:
 
 
 def test_the_limit_of_archives_is_that_of_the_code() -> None:
-    """SECURITY.md tells users how large a stranger's archive may become, so it must follow the code."""
+    """Users read in SECURITY.md how much of their disk a stranger's archive can fill."""
     text = " ".join(pages.read("SECURITY.md").split())
     assert f"more than {remote.GROWTH} times its size, and a gigabyte, when unpacked" in text
     assert remote.ALWAYS_ALLOWED == 1 << 30
@@ -241,7 +241,7 @@ def test_every_file_of_the_tree_exists() -> None:
 
 
 def test_each_concept_of_the_paper_has_its_file() -> None:
-    """With the paper's section; what readers come to see must be where the table sends them."""
+    """A reader whom the table sends to a file must find the sections of the paper mentioned there."""
     table = rows("docs/how-it-works.md", "The paper, file by file")[1:]
     assert len(table) > 20
     for concept, sections, name in table:

@@ -259,7 +259,7 @@ def list_accepted(folder: Path) -> set[str]:
 
 
 def test_a_key_that_came_later_is_accepted_by_commit(clone: Path) -> None:
-    """Its default changes no result: the check prints the command that keeps them. Another value does."""
+    """Its default changes no result, so the check says how to keep them all. Another value changes some."""
     with gained_keys():
         assert list_accepted(clone) == set()  # params.yaml of an older clone
         edit(clone, {"train.added_key": 0.0, "translate.added_key": 0.0})

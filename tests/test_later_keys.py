@@ -57,7 +57,7 @@ def described(folder: Path) -> dict[str, Any]:
 
 @pytest.mark.usefixtures("gained")
 def test_a_file_without_the_key_means_its_default() -> None:
-    """params.yaml of an older clone, and all sections of a model folder; another missing key is an error."""
+    """An older clone and an older model folder can still be read. Any other missing key is an error."""
     params = parse_params(f"{rendered(PRESET)}\n# of an older clone\n", "params.yaml")
     settings = read_settings(BEFORE / "model")
     architecture = read_description(BEFORE / "model").architecture
@@ -77,7 +77,7 @@ def test_older_folders_and_checkpoints_are_used_as_before() -> None:
 
 
 def test_only_another_value_of_the_key_is_written(tmp_path: Path) -> None:
-    """Then the format is that of the key's version, and a version without the key says so."""
+    """The file then has the format of the key's version, and a version without the key asks for that one."""
     with gained_keys():
         for value, form in ((DEFAULT, FORMAT), (0.5, SINCE)):
             params = small_params(**{KEY: value})
@@ -92,7 +92,7 @@ def test_only_another_value_of_the_key_is_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["tokenize", "translate"])
 def test_the_settings_of_a_folder_count_as_well(name: str, tmp_path: Path) -> None:
-    """tokenizer.json and translate.json; a folder whose keys have their default has the bytes of before."""
+    """The key may be in tokenizer.json or translate.json. With its default, a folder is as before."""
     before = write_small_package(tmp_path)
     with gained_keys():
         parts = write_parts(tmp_path)
@@ -114,7 +114,7 @@ def test_the_settings_of_a_folder_count_as_well(name: str, tmp_path: Path) -> No
 
 
 def test_a_newer_format_is_named_whatever_else_the_folder_has(tmp_path: Path) -> None:
-    """Its keys, files and digests may be of any kind; what is no version is left to the schema."""
+    """A newer version may have changed anything else. A format that is no version is another fault."""
     package = write_small_package(tmp_path)
     path = package / "model.json"
     content = described(package) | {"format": "1.10.0", "unknown": 1}
@@ -152,7 +152,7 @@ def fingerprint(params: Params) -> dict[str, str]:
 def test_only_another_value_of_the_key_begins_a_new_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The default is what the training did before, so its checkpoints stay of use."""
+    """The default does what the training did before, so its checkpoints can still be used."""
     monkeypatch.chdir(tmp_path)
     write_tiny(tmp_path)
     before = fingerprint(default_params())
@@ -196,7 +196,7 @@ def test_a_checkpoint_of_a_newer_version_stops_the_training(
 
 
 def test_a_start_from_an_older_model_is_compared_by_its_default(tmp_path: Path) -> None:
-    """The default is what the older model has; with any other value, its weights would not fit."""
+    """The older model works as with the default; with any other value, its weights would not fit."""
     start = write_start(tmp_path, params_of(PRESET))
     assert KEY not in described(start)["architecture"]
     with gained_keys():

@@ -232,14 +232,14 @@ def test_edits_that_are_in_git_are_overwritten(clone: Path) -> None:
 
 @pytest.mark.usefixtures("clone")
 def test_an_override_is_an_edit() -> None:
-    """Its value is nowhere but in the file."""
+    """Its value is stored nowhere else."""
     assert write("multi30k-en-de", "seeds=[4]") == ""
     assert "FORCE=1" in write("own-data")
 
 
 @pytest.mark.usefixtures("clone")
 def test_force_overwrites_edits() -> None:
-    """Options come in any order, since make puts them together."""
+    """The options may come in any order, since make puts them together."""
     write_edited()
     assert write("multi30k-en-de", "--force", "train.dropout=0.35") == ""
     original = params_of("multi30k-en-de")

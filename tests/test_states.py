@@ -38,7 +38,7 @@ def test_a_model_folder_and_a_checkpoint_give_what_they_gave(name: str) -> None:
 
 
 def test_a_key_that_older_files_lack_is_accounted_for() -> None:
-    """Its author learns here what to do: convs2s/config/format.py has the rule."""
+    """Whoever adds a key learns here what else to do: convs2s/config/format.py has the rule."""
     assert states.find_faults(f"format-{NEWEST}") == []
     with gained_keys():
         assert states.find_faults(f"format-{NEWEST}") == []

@@ -192,7 +192,7 @@ def test_a_flow_works_on_its_own_clone_whatever_is_set(tmp_path: Path) -> None:
 
 
 def test_stages_of_a_flow_need_no_login_shell(monkeypatch: pytest.MonkeyPatch) -> None:
-    """DVC runs commands in SHELL, which a service's user may have set to nologin."""
+    """DVC runs commands in SHELL, which is nologin for the users of many services."""
     monkeypatch.setenv("SHELL", "/usr/sbin/nologin")
     assert environment(None)["SHELL"] == "/bin/sh"
 

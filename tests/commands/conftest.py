@@ -25,7 +25,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def without_the_engines_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After an edit of the model, the tests of the engine say that it has its own copy; commands go on."""
+    """Hide the warning about an edited model: tests/engine reports such an edit, and commands still work."""
     begin = "The CPU's fast"
     warnings.filterwarnings("ignore", begin)
     monkeypatch.setenv("PYTHONWARNINGS", f"ignore:{begin}")  # of other processes

@@ -65,12 +65,12 @@ def test_the_search_takes_only_common_words_and_candidates(plain: Path, corpus: 
 
 
 def test_candidates_alone_turn_selection_on(plain: Path, corpus: Corpus) -> None:
-    """An imported model has no numbers for it, so it takes those of the authors' code."""
+    """An imported model brings no numbers for it, so those of the authors' code apply."""
     assert load(plain, "cpu", candidates=corpus.candidates).words.params.selection == SELECTION
 
 
 def test_the_command_counts_pairs_and_leaves_one_file(corpus: Corpus) -> None:
-    """Its work is in a temporary folder, of which nothing is left."""
+    """It works in a temporary folder, of which nothing may be left."""
     assert "8 pairs: " in corpus.messages
     names = {path.name for path in corpus.candidates.parent.iterdir()}
     assert names == {"candidates.npz", "source.txt", "target.txt"}
@@ -83,12 +83,12 @@ def translate(plain: Path, corpus: Corpus, candidates: Path, output: Path) -> in
 
 
 def test_translate_reads_the_file(plain: Path, corpus: Corpus, tmp_path: Path) -> None:
-    """It is what the command is for; each line has its translation."""
+    """The command is useless unless `translate` takes its file; each line must get its translation."""
     assert translate(plain, corpus, corpus.candidates, tmp_path / "new.txt") == 0
     assert len((tmp_path / "new.txt").read_text(encoding="utf-8").splitlines()) == TEXTS
 
 
 def test_translate_refuses_any_other_file(plain: Path, corpus: Corpus, tmp_path: Path) -> None:
-    """A text in place of the file, an easy mistake, is an error before anything is translated."""
+    """It is easy to give a text by mistake, which must be an error before anything is translated."""
     assert translate(plain, corpus, corpus.source, tmp_path / "new.txt") == 2
     assert not (tmp_path / "new.txt").exists()

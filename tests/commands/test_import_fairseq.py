@@ -41,7 +41,7 @@ def spell(ids: list[int], letter: str) -> str:
 
 
 def test_text_is_translated_as_by_fairseq(plain: Path) -> None:
-    """Every hypothesis and its score, with the folder's own search; the source has unknown words, too."""
+    """Every hypothesis and score is fairseq's, with the folder's own search and unknown words."""
     lines = [spell(source.tolist(), "e") for source in sources("plain")]
     ranked = load(plain, "cpu", n_best=5).translate_n_best(lines)
     for translations, wanted in zip(ranked, wanted_hypotheses("plain", 5), strict=True):
@@ -136,7 +136,7 @@ def test_a_sentencepiece_model_is_applied(tmp_path: Path) -> None:
 
 
 def test_languages_come_from_an_option_the_checkpoint_or_a_file_name(tmp_path: Path) -> None:
-    """What a user says comes first, then what was trained, then a guess from `dict.LANGUAGE.txt`."""
+    """The user's option comes first, then what the checkpoint says, then a guess from `dict.LANGUAGE.txt`."""
     file = write_checkpoint(tmp_path / "model.pt", "plain", source_lang="fr", target_lang=None)
     dictionaries = write_dictionaries(tmp_path)
     for name, options in (("1", ()), ("2", ("--source-language", "ro"))):

@@ -45,7 +45,7 @@ def test_standard_input_gives_a_line_for_each_line(
 def test_files_give_the_lines_of_standard_input(
     package: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A script may use either without a difference in its results."""
+    """A script may use either, and must get the same results."""
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TEXT.encode())))
     assert main(["translate", "--model", str(package), "--device", "cpu"]) == 0
     lines = capfdbinary.readouterr().out.decode("utf-8").split("\n")[:-1]
@@ -53,7 +53,7 @@ def test_files_give_the_lines_of_standard_input(
 
 
 def test_an_empty_file_gives_an_empty_file(package: Path, tmp_path: Path) -> None:
-    """A line in it would be the translation of a line that is not there."""
+    """A line in the output would be the translation of a line that is not there."""
     assert run(tmp_path, "", "--model", str(package)) == []
 
 
@@ -90,7 +90,7 @@ def test_an_n_best_list_has_the_format_of_moses(package: Path, tmp_path: Path) -
 
 
 def test_scores_stand_before_their_translations(package: Path, tmp_path: Path) -> None:
-    """A text may have any characters, so it comes last; the score is that of the n-best list."""
+    """A text may contain any character, so it comes last; the score is that of the n-best list."""
     model = ("--model", str(package))
     best, *_ = run(tmp_path, "ein Haus.\n\n", *model, "--n-best", "2")
     _, text, score = best.split(" ||| ")
@@ -113,7 +113,7 @@ def prefixed(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_line_i_has_prefix_i_however_the_input_is_chunked(
     package: Path, tmp_path: Path, prefixed: list[str]
 ) -> None:
-    """Chunks that lost count would give each line another's prefix."""
+    """If a chunk lost count, its lines would get the prefixes of others."""
     n_best_lists = convs2s.load(package, "cpu").translate_n_best(TEXTS, prefixes=PREFIXES)
     assert run(tmp_path, "\n".join(TEXTS), *prefixed) == [best.text for [best] in n_best_lists]
 
@@ -121,7 +121,7 @@ def test_line_i_has_prefix_i_however_the_input_is_chunked(
 def test_links_of_words_keep_the_order_of_the_input(
     package: Path, tmp_path: Path, prefixed: list[str]
 ) -> None:
-    """Line i has links i, in the format of Pharaoh, which other programs read."""
+    """Line i of the file links the words of line i, in the Pharaoh format, which other programs read."""
     run(tmp_path, "\n".join(TEXTS), *prefixed, "--alignment", str(tmp_path / "links.txt"))
     translator = convs2s.load(package, "cpu")
     n_best_lists = translator.translate_n_best(TEXTS, prefixes=PREFIXES)
@@ -133,7 +133,7 @@ def test_links_of_words_keep_the_order_of_the_input(
 
 
 def test_asking_for_links_changes_no_translation(tmp_path: Path, prefixed: list[str]) -> None:
-    """The search then keeps its attention, which must not disturb it."""
+    """The search then keeps its attention, and must still find the same."""
     text = "\n".join(TEXTS)
     plain = run(tmp_path, text, *prefixed)
     assert run(tmp_path, text, *prefixed, "--alignment", str(tmp_path / "links.txt")) == plain
@@ -232,7 +232,7 @@ def test_given_translations_are_scored(package: Path, tmp_path: Path) -> None:
 
 
 def test_pipes_of_unequal_length_are_an_error(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Only their ends show it: what a shell has for two commands, `<(zcat a.gz)`."""
+    """Only at its end does a pipe, such as a shell's `<(zcat a.gz)`, show how long it is."""
     pipes = os.pipe(), os.pipe()
     os.write(pipes[0][1], b"ein\n")
     for _, start in pipes:
@@ -279,7 +279,7 @@ FORBIDDEN = {
 def with_closed_pipe(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, str]:
     """Translate into a pipe that nobody reads; return the status, and what Python lists of its imports.
 
-    The model has words without Moses' rules: only those need sacremoses.
+    The model does without Moses' rules, the only ones that need sacremoses.
     """
     package = write_small_package(tmp_path_factory.mktemp("package"))
     words = dict.fromkeys(("normalize_punctuation", "remove_nonprinting"), False)

@@ -65,7 +65,7 @@ def test_a_pipe_is_answered_line_by_line(package: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("text", [b"", b"\n", b"a", b"a\rb\n\x85c\r\n", b"ab\nc\n" * 30 + b"d"])
 def test_all_lines_of_a_pipe_arrive_in_order(text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pipe may cut them anywhere, and only \n ends one. Chunks are limited, so memory is, too."""
+    r"""A pipe may cut them anywhere, and only \n ends one. Chunks are limited, so memory is, too."""
     monkeypatch.setattr("convs2s.commands.translate_files.PIPE_BYTES", 7)
     reading, writing = pipe()
     with reading:

@@ -56,7 +56,7 @@ def test_the_engine_decodes_a_model_as_it_is(changes: dict[str, Any], wanted: Wa
 
 @pytest.mark.parametrize("wanted", PRECISIONS[:2])
 def test_the_plain_model_decodes_an_edited_one(monkeypatch: pytest.MonkeyPatch, wanted: Wanted) -> None:
-    """Also in bfloat16, whose rounding is larger than what some edits change: the gate is of 1e-3 here."""
+    """It must do so in bfloat16 as well, whose rounding alone is larger than what some edits change."""
     monkeypatch.setattr(GluConvolution, "forward", gated_by_tanh)
     with pytest.warns(UserWarning, match=r"logits differ by [\d.e-]+ of the largest.*engine/decode/model.py"):
         assert isinstance(choose(loaded(), wanted), StepwiseModel)
@@ -80,7 +80,7 @@ def test_an_edit_of_one_layer_or_one_side_is_noticed(monkeypatch: pytest.MonkeyP
 
 
 def test_where_the_engine_fails_the_plain_model_decodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Any error leaves the plain model, such as a missing attribute that an edit has removed."""
+    """The engine may fail with any error, for example where an edit has removed an attribute."""
     model = loaded()
     monkeypatch.setattr(EngineModel, "encode", lambda *_: model.positions)
     with pytest.warns(UserWarning, match="it ends in AttributeError: 'Seq2Seq' object has no attribute"):
@@ -90,7 +90,7 @@ def test_where_the_engine_fails_the_plain_model_decodes(monkeypatch: pytest.Monk
 def test_the_engine_does_not_decode_a_model_with_weights_that_it_does_not_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Even if they make no difference yet, such as a learned scale that is still 1."""
+    """A learned scale that is still 1 makes no difference yet, but will once it is trained."""
     model = loaded()
     block: Any = model.decoder.blocks[1]
     block.gain = nn.Parameter(torch.ones(()))
@@ -104,7 +104,7 @@ def test_the_engine_does_not_decode_a_model_with_weights_that_it_does_not_read(
 
 
 def test_weights_that_decoding_does_not_read_are_an_error() -> None:
-    """They were trained, so translations without them are another model's; a counter was not."""
+    """They were trained, so without them another model would translate. A counter is not trained."""
     model = loaded()
     model.encoder.register_buffer("batches", torch.tensor(3))
     choose(model)
@@ -123,7 +123,7 @@ def test_weights_that_decoding_does_not_read_are_an_error() -> None:
 def test_a_decoder_that_differs_step_by_step_is_an_error(
     monkeypatch: pytest.MonkeyPatch, device: str
 ) -> None:
-    """Training saw all positions at once; no search could find what it learned."""
+    """Training sees all positions at once, so such a search would use another model than the trained one."""
     plain = DecoderBlock.forward
 
     def forward(self: DecoderBlock, x: Tensor, g: Tensor, memory: Any, window: Any = None) -> Any:
@@ -141,7 +141,7 @@ def test_a_decoder_that_differs_step_by_step_is_an_error(
 
 
 def test_rounding_of_another_device_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A step and a whole pass may take different kernels there."""
+    """A step and a whole pass may run different kernels there, which round differently."""
     plain = DecoderBlock.forward
 
     def forward(self: DecoderBlock, x: Tensor, g: Tensor, memory: Any, window: Any = None) -> Any:
@@ -164,7 +164,7 @@ FLOAT32 = Chosen()
 
 
 def test_damaged_weights_are_left_to_search() -> None:
-    """NaN differs from NaN, so the comparison must not take damage for an edit; search reports it."""
+    """NaN does not equal NaN, but the comparison must not take damage for an edit. The search reports it."""
     model = loaded()
     model.decoder.output_map.bias[0] = torch.nan
     with warnings.catch_warnings(action="error"):
@@ -172,7 +172,7 @@ def test_damaged_weights_are_left_to_search() -> None:
 
 
 def test_a_variable_turns_the_engine_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The plain model decodes, without a warning, in what precision it can."""
+    """The plain model then decodes without a warning, in any precision that it supports."""
     monkeypatch.setenv("CONVS2S_ENGINE", "plain")
     with warnings.catch_warnings(action="error"):
         assert isinstance(choose(loaded()), StepwiseModel)
@@ -189,14 +189,14 @@ def test_a_variable_turns_the_engine_off(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_the_sample_fits_small_tables() -> None:
-    """A model may have few positions and no words but the special ones; the sample must not index beyond."""
+    """A model may have few positions and only special tokens; the sample must not index beyond its tables."""
     model = loaded(max_positions=4)
     assert (model.max_source_tokens, model.max_target_tokens) == (3, 3)
     assert Sample(model).source.shape[1] == Sample(model).places.shape[1] == 3
 
 
 def test_the_sample_reaches_the_oldest_input_of_a_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Steps are as many as the widest kernel's inputs: here seven, of which an edit ignores the oldest."""
+    """It has as many steps as the widest kernel has inputs, seven here; the edit ignores the oldest."""
     model = loaded(decoder_kernels=[3, 7, 1])
 
     def forward(self: GluConvolution, x: Tensor, left: int, right: int) -> Tensor:
@@ -218,8 +218,8 @@ def windows(x: Tensor, left: int, width: int) -> Tensor:
     return torch.cat([padded[:, k : padded.shape[1] - width + 1 + k] for k in range(width)], dim=2)
 
 
-def test_the_plain_model_is_what_was_edited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The step has no text of its own: search and training read the same formulas."""
+def test_a_step_follows_an_edit_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step has no code of its own: search and training use the same formulas."""
     plain = multistep_attention.attend
     monkeypatch.setattr(
         multistep_attention, "attend", lambda d, memory: (2.0 * plain(d, memory)[0], plain(d, memory)[1])

@@ -90,6 +90,6 @@ def test_the_likelihood_of_a_sample_is_the_models() -> None:
 
 
 def test_samples_are_ranked_by_their_score() -> None:
-    """The first is the one that commands write if they write one."""
+    """A command that writes a single sample writes the first one."""
     scores = [one.score for one in draw_with_prefix(random_table(6, 11, 9))]
     assert scores == sorted(scores, reverse=True)

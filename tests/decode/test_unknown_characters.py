@@ -139,12 +139,12 @@ def test_reading_takes_time_in_proportion_to_the_line(translator: Translator, pa
     ],
 )
 def test_words_are_located_in_their_text(text: str, words: list[str], starts: list[int]) -> None:
-    """Places are right also behind words that the tokenizer has rewritten or characters that it drops."""
+    """Places stay right behind words that the tokenizer has rewritten and characters that it drops."""
     assert locate_words(text, words)[0] == starts
 
 
 def test_attention_decides_where_words_are_in_another_order(translator: Translator) -> None:
-    """What is put back stands by the words that it had beside it, but never inside a prefix."""
+    """What is put back goes next to the words that it was next to, but never inside a prefix."""
     codec = translator.words.target
     line = "Haus 🙂 und Hund"
     source = read_source(line, str.split, codec)
@@ -198,7 +198,7 @@ def test_text_that_composes_to_what_is_known_is_known(translator: Translator, tm
 
 
 def test_words_of_raw_text_lose_no_punctuation(tmp_path: Path) -> None:
-    """There, a word that is left out has its punctuation with it, which goes to the word before."""
+    """In raw text, punctuation is part of a word; if the word is left out, it goes to the word before."""
     folder = write_vocabulary(tmp_path, [*WORDS, "Haus.", "Hund."], pieces=45)
     tokenizer = Tokenizer("de", TOKENIZE.model_copy(update={"tokenizer": "spaces"}))
     translator = Translator(word_parrot(folder), tokenizer, tokenizer, None)

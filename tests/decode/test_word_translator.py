@@ -78,7 +78,7 @@ def test_sentences_beyond_the_position_table_are_joined_from_parts(vocabulary: P
 
 
 def test_sources_of_parts_are_words_of_the_whole_sentence(vocabulary: Path) -> None:
-    """Replacement looks the source word of an unknown one up by its place in the sentence."""
+    """Replacement looks up the source word of an unknown word by its place in the sentence."""
     [long] = translate_long(vocabulary)[0]
     assert [(unknown.word, unknown.source) for unknown in long.unknowns] == [(5, 5), (10, 10)]
     assert long.sources[:12] == list(range(12))

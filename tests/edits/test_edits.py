@@ -1,4 +1,4 @@
-"""What one edits is what runs: training, translations, scores and a server follow an edit of the model."""
+"""Edits of the model take effect everywhere: in training, translations, scores and a server."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def unedited(tmp_path_factory: pytest.TempPathFactory) -> Unedited:
     ],
 )
 def test_what_is_edited_runs(edit: Edit, unedited: Unedited, tmp_path: Path) -> None:
-    """On every route, with the engine or without; only fast paths that compute another thing are left out."""
+    """It runs on every route, with the engine or without. Only fast paths that differ are left out."""
     before = unedited.run(edit)
     after = run(tmp_path / "edited", edit, None if edit.adds_weights else unedited.package)
     auto = after["auto"]
@@ -60,5 +60,5 @@ def expected_warnings(edit: Edit) -> dict[str, set[str]]:
 
 
 def test_twenty_edits_change_every_route() -> None:
-    """The others change only training, the attention, or nothing, so they alone would say little."""
+    """The others change only training, the attention, or nothing, so they alone would prove little."""
     assert sum(edit.alters == DECODING | TRAINING for edit in EDITS) >= 20

@@ -26,7 +26,7 @@ SCALE = EDITS[0]
 def test_a_failure_of_the_engine_s_tests_says_what_it_means(
     tmp_path: Path, test: str, is_of_engine: bool
 ) -> None:
-    """Whoever edited the model learns that it has a copy. After any other failure it would mislead."""
+    """Whoever edited the model learns of the engine's copy. After any other failure, this would mislead."""
     tree = copy_with_edit(tmp_path / "tree", SCALE.file, SCALE.replacements)
     for name in ("tests", "pyproject.toml"):
         (tree / name).symlink_to(ROOT / name)

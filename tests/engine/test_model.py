@@ -102,7 +102,7 @@ def test_prefixes_and_samples_are_those_of_the_plain_model(sampled: bool) -> Non
 @pytest.mark.parametrize("size", [3, 300, 1000])
 @pytest.mark.parametrize(("only", "excluded"), [(-1, [PAD]), (-1, [PAD, EOS]), (EOS, [PAD]), (2, [PAD, EOS])])
 def test_the_likeliest_tokens_are_those_of_topk(size: int, only: int, excluded: list[int]) -> None:
-    """With and without complete groups of tokens; tokens with equal logits come in ascending order."""
+    """The last group of tokens may be incomplete. Tokens with equal logits come in ascending order."""
     logits = (torch.arange(20 * size) * 7919 % 10_007 % 501).float().view(20, size) / 50
     logits[::2, :2] += 20  # padding and EOS are the likeliest, which must not hide others of their groups
     logits[5:9, -1] += 30

@@ -130,7 +130,7 @@ def test_tensors_that_do_not_fit_are_refused() -> None:
 
 
 def test_names_of_wrappers_are_taken_off() -> None:
-    """DataParallel, torch.compile and PyTorch's newer weight norm put their own names before tensors'."""
+    """DataParallel, torch.compile and PyTorch's newer weight norm add their own names to those of tensors."""
     read = checkpoint("plain")
     wrapped = {f"_orig_mod.module.{name}": tensor for name, tensor in read.tensors.items()}
     for end, new in (("weight_g", "original0"), ("weight_v", "original1")):
@@ -181,7 +181,7 @@ BIAS = "decoder.fc3.bias"
     ],
 )
 def test_tensors_that_would_be_lost_or_invented_are_refused(changes: dict[str, Tensor], message: str) -> None:
-    """Of two tensors for a name, the last would win. A norm without its direction would be made up."""
+    """Of two tensors with one name, the last would win. A norm alone would need an invented direction."""
     read = checkpoint("plain")
     with pytest.raises(ValueError, match=f"plain.pt has other tensors .*{message}"):
         build(read, {**read.tensors, **changes})

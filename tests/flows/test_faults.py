@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.flows, pytest.mark.slow]
 
 
 def test_a_killed_flow_leaves_nothing_and_is_marked_crashed(server: Server, repo: Path) -> None:
-    """Nobody else could mark it: the deployment's automation does once no heartbeat comes, here for 35 s."""
+    """It cannot mark itself, so the deployment's automation does, here after 35 s without a heartbeat."""
     server.deploy(repo)
     (found,) = server.post("automations/filter", {})
     path = f"automations/{found['id']}"
@@ -46,7 +46,7 @@ def test_a_run_goes_on_without_its_worker(server: Server, repo: Path) -> None:
 
 
 def test_a_server_that_restarts_during_a_run(server: Server, repo: Path) -> None:
-    """A training of days must not depend on it: stages continue, and even start, without the server."""
+    """A training that takes days must not depend on it: stages go on, and even start, without the server."""
     toy.behave(repo, train_1={"seconds": 6}, train_2={"seconds": 8})
     process, run = server.start_flow(repo)
     assert soon(lambda: training(repo))

@@ -48,7 +48,7 @@ def test_a_stage_has_its_deadline(stages: dict[str, Stage], name: str, hours: fl
 def test_a_stage_is_retried_where_that_helps(
     stages: dict[str, Stage], name: str, retries: tuple[int, ...]
 ) -> None:
-    """Networks and GPUs fail for a while; what only computes would fail again."""
+    """Networks and GPUs may fail for a while; a stage that only computes would fail again."""
     assert stages[name].retries == retries
 
 

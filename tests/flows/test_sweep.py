@@ -22,14 +22,14 @@ rows:
 
 
 def test_a_row_goes_before_overrides_in_value_and_order() -> None:
-    """Rows that all began with the same override would have the same name once it is cut."""
+    """Rows that all began with the same override would have the same name once names are cut."""
     changes = add_overrides({"seeds": [1], "train.dropout": 0.3}, {"tune.alphas": [1.0], "seeds": [1, 2]})
     assert list(changes.items()) == [("seeds", [1]), ("train.dropout", 0.3), ("tune.alphas", [1.0])]
 
 
 @pytest.mark.flows
 def test_a_table_of_the_paper_shows_our_figures_next_to_its_own(server: Server, repo: Path) -> None:
-    """With the paper's row names; shared stages run once, and a row whose training fails says why."""
+    """Rows have the paper's names, shared stages run once, and a row whose training fails says why."""
     (repo / "experiments" / "tables").mkdir(parents=True)
     (repo / "experiments" / "tables" / "tiny.yaml").write_text(TABLE, encoding="utf-8")
     breaks = 'import sys\nif sys.argv[-1].endswith("true-false"):\n    sys.exit("toy: out of memory")\n'

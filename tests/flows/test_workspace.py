@@ -57,7 +57,7 @@ def test_a_copy_leaves_the_workspace_as_it_is(repo: Path) -> None:
 
 
 def test_a_copy_has_the_inputs_that_git_ignores(repo: Path) -> None:
-    """They are what params.yaml names: the user's texts, and models to start from or to translate with."""
+    """params.yaml names them: the user's texts, and models to start from or to translate with."""
     toy.set_params(repo, {"train.start_from": "data/start", "augment.models": "data/reverse"})
     toy.set_params(repo, {"augment.text": "data/more.de"})
     names = ["data/own/mine.txt", "data/start/model.json", "data/reverse/model.json", "data/more.de"]

@@ -146,7 +146,7 @@ GOOD: dict[str, Any] = {"offsets": np.array([0, 0, 2]), "targets": np.array([3, 
     ],
 )
 def test_another_file_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
-    """With the file's name; numpy's own text would advise to use `pickle`."""
+    """The error names the file; numpy's own message would advise the user to allow `pickle`."""
     path = tmp_path / "candidates.npz"
     path.write_bytes(pack_arrays(**GOOD))
     assert read_candidates(path, 5).of(np.array([1])).tolist() == [3, 4]

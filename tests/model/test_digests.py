@@ -116,6 +116,6 @@ def test_impossible_numbers_are_refused(package: Path, changes: dict[str, Any], 
 
 
 def test_padding_is_that_of_the_vocabularies(package: Path) -> None:
-    """With another id, real words would be taken for padding, and translations differ without a word."""
+    """With another id, real words would be taken for padding: wrong translations without an error."""
     with pytest.raises(ValueError, match=r"model\.json: expected padding_id 0, .*, found 1"):
         load(edit_description(package, padding_id=1), "cpu")

@@ -68,10 +68,10 @@ def test_tied_tables_cannot_start_from_two(tmp_path: Path) -> None:
     load_start(tmp_path, model)
 
 
-def test_what_a_changed_model_has_more_is_stored_as_well(
+def test_what_people_add_to_a_model_is_stored_as_well(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Parameters of its own, norms, and their running means and counts: without one, it computes otherwise.
+    """Without its own parameters, or the running means and counts of norms, it would compute something else.
 
     A table that it computes from a formula is not stored.
     """

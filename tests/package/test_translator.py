@@ -111,7 +111,7 @@ def test_words_are_linked_by_attention(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("replace", [True, False])
 def test_a_prefix_stays_as_it_is_given(tmp_path: Path, replace: bool) -> None:
-    """Replacement changes unknown words, but those of a prefix are what the user wants to read."""
+    """Replacement changes unknown words, but not those of a prefix, which the user has chosen."""
     translator = load(write_small_package(tmp_path), "cpu", replace=replace)
     [[found]] = translator.translate_n_best("ein Hund", prefixes="Zürich Haus")
     assert found.words[:2] == ["Zürich", "Haus"] and found.text.startswith("Zürich Haus")

@@ -108,7 +108,7 @@ def test_an_n_best_list_has_the_scores_of_each_line(server: str, pairs: list[Pai
 
 
 def test_characters_that_the_model_never_saw_are_copied_and_counted(server: str, pairs: list[Pair]) -> None:
-    """A field says how many; answers without any are as ever."""
+    """A field gives their number; an answer without unknown characters lacks it, as in LibreTranslate."""
     plain = pairs[0].translator.translate(TEXT)
     answer = post(server, q=f"🙂 {TEXT}\n\n☃☃").json()
     assert answer == {"translatedText": f"🙂 {plain}\n\n☃☃", "unknownCharacters": 3}
@@ -141,7 +141,7 @@ def test_models_are_described(server: str) -> None:
 
 
 def test_a_model_without_facts_is_named_by_its_languages(pairs: list[Pair]) -> None:
-    """An imported model has no model card; the only source language is what `auto` stands for."""
+    """An imported model has no model card. It still translates from `auto`, which must be English here."""
     translator = pairs[0].translator
     plain = Translator(translator.words, translator.source, translator.target, None)
     with running([replace(pairs[0], translator=plain)]) as imported:
@@ -153,7 +153,7 @@ def test_a_model_without_facts_is_named_by_its_languages(pairs: list[Pair]) -> N
 
 
 def test_attention_of_each_layer_is_shown(server: str, pairs: list[Pair]) -> None:
-    """It is that of the translator, rounded."""
+    """Users must see the attention of the translator itself, which is only rounded."""
     answer = post(server, "attention", q=TEXT).json()
     [attention] = pairs[0].attend([TEXT])
     assert (answer["source"], answer["target"]) == (attention.source, attention.target)
@@ -174,7 +174,7 @@ def test_a_text_without_attention_is_refused(server: str, text: str, error: str)
 
 
 def test_an_ensemble_shows_no_attention(pairs: list[Pair]) -> None:
-    """Its members have layers of their own, so that no weights would be those of the translation."""
+    """Each member has layers of its own, and none of these alone made the translation."""
     with running([replace(pairs[0], members=2)]) as ensemble:
         assert post(ensemble, "attention", q=TEXT).json()["error"].endswith("and a single model.")
 
@@ -341,7 +341,7 @@ def test_each_text_of_a_list_has_its_detected_language(single: str) -> None:
 
 
 def test_several_source_languages_are_not_detected(server: str) -> None:
-    """There is no detection; the error has the languages to choose from."""
+    """The server cannot detect a language; the error lists those to choose from."""
     answer = HTTP.post(f"{server}detect", json={"q": TEXT})
     error = "Languages are not detected; this server translates from en and fr."
     assert (answer.status_code, answer.json()) == (400, {"error": error})

@@ -259,7 +259,7 @@ def test_a_client_that_does_not_go_on_is_left(
     ending: Ending,
     status: bytes | None,
 ) -> None:
-    """A thousand that wait would lock all others out. One that sends a byte now and then is left as well."""
+    """A thousand idle clients would lock out others. One that sends a byte now and then is left as well."""
     monkeypatch.setattr("convs2s.serve.endings.IDLE_SECONDS", 0.3)
     monkeypatch.setattr("convs2s.serve.requests.READ_SECONDS", 0.3)
     begin = time.monotonic()
@@ -317,7 +317,7 @@ def test_an_answer_that_is_not_read_is_dropped(
 
 
 def test_the_server_does_not_wait_for_a_client_that_does_not_read(large_pairs: list[Pair]) -> None:
-    """uvicorn takes its answer for sent, though it is in a buffer. The server ends after its grace time."""
+    """uvicorn counts an answer in a buffer as sent. The server must still end after its grace time."""
     with running(large_pairs, timeout_graceful_shutdown=1) as address:
         client = connect(address, 4096)
         ask_and_read_little(client)
@@ -400,7 +400,7 @@ def send_much(client: socket.socket) -> None:
 def test_signals_end_the_process(
     tmp_path: Path, ending: Ending, signals: Sequence[signal.Signals], seconds: float, status: bytes
 ) -> None:
-    """Docker kills after ten seconds. A batch that is being translated cannot be interrupted, but left."""
+    """Docker kills a container after ten seconds. A running batch cannot be interrupted, only abandoned."""
     log = tmp_path / "log"
     folder = write_small_package(tmp_path / "model", languages=("en", "de"))
     command = [sys.executable, "-m", "convs2s.cli", "serve", "--model", str(folder), "--port", "0"]

@@ -62,7 +62,7 @@ def test_text_is_translated_back(tmp_path: Path, model: Path) -> None:
 
 
 def test_the_models_of_a_folder_translate_together(tmp_path: Path) -> None:
-    """A folder of several models stands for their ensemble, which translates unlike its first model."""
+    """Several models in a folder are an ensemble. Its translations differ from those of the first model."""
     models = [
         write_small_package(tmp_path / "models" / name, phase) for name, phase in (("a", 1.0), ("b", 2.0))
     ]

@@ -91,7 +91,7 @@ def test_any_other_change_is_for_other_stages(act: Callable[[], object]) -> None
     ],
 )
 def test_an_item_is_a_stage_and_a_value(item: str, name: str, value: str) -> None:
-    """As DVC writes it in $DVC_STAGE, or in a stage's address."""
+    """DVC writes items like this in $DVC_STAGE and in a stage's address."""
     assert split_item(item) == (name, value)
 
 
@@ -122,13 +122,13 @@ def test_a_key_has_a_value(key: str, value: object) -> None:
     ],
 )
 def test_templates_become_values(text: str, filled: str) -> None:
-    """Those of `item` the item's own, the others those of params.yaml."""
+    """A template with `item` gets the value of the item, any other one a value of params.yaml."""
     params = {"seeds": [3, 4], "train": {"start_from": "data/none"}}
     assert fill_templates(text, params, "7") == filled
 
 
 def test_a_dependency_is_a_file_or_all_files_of_a_folder() -> None:
-    """A folder that another stage has not written yet has none."""
+    """A folder that another stage has not written yet has no files."""
     Path("data/tokenized/train/deep").mkdir()
     Path("data/tokenized/train/deep/more.txt").touch()
     assert list(walk(Path(TEXT))) == [Path(TEXT)]
@@ -146,12 +146,12 @@ def test_a_dependency_is_a_file_or_all_files_of_a_folder() -> None:
     ],
 )
 def test_what_dvc_ignores_is_no_dependency(path: str, ignored: bool) -> None:
-    """A pattern is for a file, or for a folder with all that is in it."""
+    """A pattern matches a file, or a folder with all that is in it."""
     assert is_ignored(Path(path), ["__pycache__", "*.pyc"]) == ignored
 
 
 def test_the_state_has_each_value_and_each_file() -> None:
-    """Values by key, so that a message can name one; of a file its size, time and identity."""
+    """A message can then name what has changed. A file is known by its size, time and inode."""
     state = take_state("filter", Path("params.yaml").read_text())
     stat = Path(TEXT).stat()
     assert state["filter.max_words"] == "175"

@@ -113,7 +113,7 @@ def test_without_an_ensemble_examples_are_of_the_first_seed(data: Path) -> None:
 
 
 def test_with_replacement_both_texts_are_scored_and_the_replaced_one_is_the_main(data: Path) -> None:
-    """The difference is what replacement gains."""
+    """Readers see from the two scores what replacement gains."""
     metrics = read_json(run(data, [3, 4], replacement=True, ensembles=["all"]) / "metrics.json")
     assert list(metrics) == ["seeds", "mean", "std", "ensemble", "without_replacement"]
     assert metrics["ensemble"]["bleu"] == 100.0
@@ -129,7 +129,7 @@ def test_the_deviation_is_that_of_a_sample_of_seeds(data: Path) -> None:
 
 
 def test_examples_are_of_the_ensemble_and_numbered_as_in_the_test_set(data: Path) -> None:
-    """A reader looks them up in the test files by their line; the empty second line shows nothing."""
+    """A reader can find them in the test files. An empty line, such as the second, would show nothing."""
     out = run(data, [3, 4], replacement=True, examples=9, ensembles=["all"])
     header, *lines = read_lines(out / "examples.tsv")
     assert header == "line\tmodel\tsource\thypothesis\treference\tbleu\tchrf"

@@ -98,7 +98,7 @@ def test_translated_pairs_are_filtered_like_others_and_tagged(tmp_path: Path) ->
 
 
 def test_translated_pairs_are_counted(tmp_path: Path) -> None:
-    """They are among the pairs that are kept, and their empty sides among those removed."""
+    """They count among the pairs that were kept or, if a side is empty, among those that were removed."""
     out = run(tmp_path, TRAIN[:1], AUGMENTED, tag="<bt>", max_ratio=2.0)
     report = json.loads((out / "report.json").read_text())
     assert report["pairs_kept"] == 4
@@ -157,7 +157,7 @@ def test_each_rule_shows_a_few_pairs_that_it_removed(tmp_path: Path) -> None:
 
 
 def test_removed_pairs_are_shown_truncated_with_their_whole_length(tmp_path: Path) -> None:
-    """A line may have a million characters; its length tells why it was removed."""
+    """A line may have a million characters. Its full length, in words, explains why it was removed."""
     rows = read_removed(run(tmp_path, [*TRAIN, *REMOVED_LONG]))
     assert {len(row["source"]) for row in rows if row["rule"] == "too long"} == {300}
     assert {row["source_words"] for row in rows} == {0, 1, 200}

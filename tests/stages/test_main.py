@@ -111,7 +111,7 @@ def test_dvc_tracks_exactly_the_values_that_a_stage_takes(pipeline: dict[str, li
 def test_dvc_tracks_the_code_that_a_stage_can_run(name: str, pipeline: dict[str, list[Any]]) -> None:
     """Every module that its own module imports, at any distance, and no folder without one of them.
 
-    Left out are what makes values of params.yaml, and the runner of stages.
+    The code that reads params.yaml and the runner of stages are left out.
     """
     reached = {one for one in graph().find_upstream_modules(f"pipelines.stages.{name}") if "." in one}
     files = {Path(*one.split(".")).with_suffix(".py") for one in reached | {f"pipelines.stages.{name}"}}

@@ -66,7 +66,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_card_describes_the_data_and_the_training(model: Path) -> None:
-    """Whoever finds the model must learn what it was made from, and what is wrong with that."""
+    """Whoever finds the model must learn what data it was made from, and what is wrong with it."""
     card = (model / "README.md").read_text(encoding="utf-8")
     for part in (
         "| words in them | 400,000 source, 390,000 target |",

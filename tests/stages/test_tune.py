@@ -85,7 +85,7 @@ def test_one_search_suffices_for_all_alphas(folders: Path) -> None:
 
 
 def test_of_equally_good_alphas_the_one_nearest_to_1_is_chosen(folders: Path) -> None:
-    """Alphas 2 and 4 both find the references; 1, the mean over tokens, is left only as far as it helps."""
+    """Alphas 2 and 4 both find the references; 2 is nearer to 1, which is the mean over tokens."""
     run(folders)
     best = read_json(folders / "tuned" / "1" / "alpha.json")
     assert best == {"alpha": 2.0, "development_bleu": pytest.approx(100.0)}

@@ -68,7 +68,7 @@ def changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
 def test_a_changed_model_is_resumed_with_all_that_it_has(
     tmp_path: Path, changed: Callable[[], Training]
 ) -> None:
-    """Its own parameters, norms, and their running means; the next update is the same."""
+    """Its own parameters, norms and running means come back, so that the next update is the same."""
     stopped, resumed = changed(), changed()
     updates = (report for report in train(stopped) if isinstance(report, UpdateReport))
     next(report for report in updates if report.update == 3)
@@ -107,7 +107,7 @@ def test_the_mean_of_a_changed_model_is_exported(tmp_path: Path, changed: Callab
 def test_other_workers_get_all_that_a_changed_model_has(
     tmp_path: Path, changed: Callable[[], Training]
 ) -> None:
-    """One that had other running means would validate otherwise."""
+    """A worker with other running means would compute another validation loss."""
     run = changed()
     copied = list[int]()
     next(report for report in train(run) if isinstance(report, UpdateReport))

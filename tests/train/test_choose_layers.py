@@ -37,7 +37,7 @@ def fast_layers(training: Training) -> set[str]:
 def test_a_training_as_it_is_has_all_fast_layers(
     tmp_path: Path, dropout: float, selection: dict[str, int] | None, precision: str
 ) -> None:
-    """A plain layer without an edit would only make training slower, and a warning be a false alarm."""
+    """Without an edit, plain layers would only make training slower, and a warning would be a false alarm."""
     with warnings.catch_warnings(action="error"):
         training = tiny_training(
             tmp_path, tied_embeddings=True, dropout=dropout, selection=selection, precision=precision
@@ -63,7 +63,7 @@ def other_dropout(self: GluConvolution, x: Tensor, left: int, right: int) -> Ten
 def test_an_edit_of_the_convolution_is_trained(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edit: Any
 ) -> None:
-    """A warning has the size of the difference and both files; the other fast layers stay."""
+    """The warning names both files and how much they differ; the other fast layers stay."""
     monkeypatch.setattr(GluConvolution, "forward", edit)
     place = (
         r"fast convolution is left out.* differ by .*convs2s/engine/train/layers.py.*convs2s/model/glu_block"

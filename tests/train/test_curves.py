@@ -30,7 +30,7 @@ def test_each_curve_is_a_table(tmp_path: Path) -> None:
 
 
 def test_event_files_have_the_points_of_the_curves(tmp_path: Path) -> None:
-    """As the library of TensorBoard reads them; a resumed training forgets later points."""
+    """TensorBoard's own library must read them. A resumed training forgets later points."""
     reader = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     Events(tmp_path).add(POINTS, [])
     again = Events(tmp_path)

@@ -48,7 +48,7 @@ def test_a_gradient_that_is_not_finite_changes_no_weight(bad: float) -> None:
 
 
 def test_adam_is_pytorch_s() -> None:
-    """With clipping, and going on from its buffers as a resumed training does."""
+    """Updates are the same with clipping, and after a resumed training has loaded the buffers."""
     one, other = nn.Parameter(torch.ones(3)), nn.Parameter(torch.ones(3))
     ours, theirs = Adam([one]), torch.optim.Adam([other], lr=0.1, betas=BETAS, eps=EPSILON)
     for i, gradient in enumerate(torch.randn(6, 3)):

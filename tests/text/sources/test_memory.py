@@ -183,7 +183,7 @@ WHOLE = en_de("A")
     ],
 )  # fmt: skip
 def test_another_or_a_broken_memory_is_refused(content: str | bytes, message: str, tmp_path: Path) -> None:
-    """With the line, and what was found or what to do: text after the fault would be left out, or wrong."""
+    """The error has the line and what to do; otherwise, text after the fault would be left out or wrong."""
     with pytest.raises(ValueError, match=rf"x\.tmx.*{message}"):
         read(tmp_path, content)
 

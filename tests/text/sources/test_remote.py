@@ -175,7 +175,7 @@ def test_a_full_disk_stops_a_download_at_once(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_full_disk_is_no_fault_of_the_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Told that it is damaged, a user would fetch it again, which does not help."""
+    """If the message blamed the archive, users would fetch it again, in vain."""
     (tmp_path / "a.tar").write_bytes(make_archive("a.tar", {"text": b"x"}))
     monkeypatch.setattr("tarfile.ExFileObject.read", fill)
     with pytest.raises(OSError, match=r"No space left on device.*out'"):
@@ -242,7 +242,7 @@ def test_provenance_is_the_same_from_network_and_folder(site: Site, tmp_path: Pa
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_corpus_in_an_archive_is_read(site: Site, tmp_path: Path, suffix: str) -> None:
-    """It has any compression; a new version of the archive is unpacked anew."""
+    """Corpora come in any compression. A new version of the archive is unpacked anew."""
     for content in (b"one\teins\n", b"two\tzwei\n"):
         archive = make_archive(suffix, {"deep/er/a.tsv": content, "README": b""})
         part = open_corpus(site, tmp_path, {f"a{suffix}": archive}, tsv="deep/er/a.tsv", columns=[0, 1])
@@ -346,7 +346,7 @@ def test_links_within_an_archive_are_copies(tmp_path: Path) -> None:
 
 
 def test_absolute_names_in_an_archive_are_relative_to_the_folder(tmp_path: Path) -> None:
-    """tar itself reads them so."""
+    """tar reads them in the same way."""
     (tmp_path / "a.tar").write_bytes(tar_of(entry("/abs", tarfile.REGTYPE)))
     unpack(tmp_path / "a.tar", tmp_path / "out")
     assert (tmp_path / "out" / "abs").read_bytes() == b""

@@ -61,7 +61,7 @@ def test_a_failed_transfer_leaves_nothing(site: Site, tmp_path: Path) -> None:
 
 
 def test_sacrebleus_own_cache_is_left_alone(own_set: PlainTextDataset, tmp_path: Path) -> None:
-    """Its entry for the set is shared by all of this process, also by who wants its own cache."""
+    """The entry for the set is shared by the whole process, in which others may want that cache."""
     sacrebleu_part("own/dev", ("en", "de"), tmp_path / "downloads")
     assert "downloads" not in own_set._outdir
 

@@ -156,7 +156,7 @@ def test_any_text_comes_back_from_sentencepiece(raw_folder: Path, side: str) -> 
 
 @pytest.mark.parametrize("side", ["source", "target"])
 def test_each_piece_of_sentencepiece_has_its_word(raw_folder: Path, side: str) -> None:
-    """Links and replacement go by words; all ids but EOS are pieces of one."""
+    """Links and replacement go by words, so every id but EOS must belong to one."""
     codec = Codec.load(raw_folder, side)
     for words in ANY_TEXT:
         assert len(codec.word_of_piece(words)) == len(codec.encode(words)) - 1

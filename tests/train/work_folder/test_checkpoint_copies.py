@@ -128,7 +128,7 @@ def test_a_training_killed_at_any_copy_goes_on_elsewhere(monkeypatch: pytest.Mon
     ],
 )
 def test_a_place_that_cannot_be_used_is_refused_at_the_start(address: str, message: str) -> None:
-    """A training that finds out at its first checkpoint could be days along without a copy."""
+    """A training that found out only later could run for days without a copy."""
     with pytest.raises(OSError, match=rf"run\.checkpoints: {address}/\w+ cannot be used: .*{message}"):
         finish(checkpoints=address)
     assert not OUT.exists()
