@@ -1,7 +1,7 @@
 """DVC making the same decisions with less work, for tests that run it dozens of times.
 
-It leaves out what costs most on a small pipeline and cannot change which stages run. A test of few commands
-does without.
+It leaves out what costs most on a small pipeline and cannot change which stages run. A test that runs few
+commands does without it.
 """
 
 import contextlib
@@ -50,6 +50,6 @@ def modify_as_json(path: str, **_: object) -> Iterator[dict[str, Any]]:
     file.write_text(json.dumps(content))
 
 
-def parse_json(text: str, path: str, typ: str = "safe") -> Any:
+def parse_json(text: str, path: str) -> Any:
     """Parse dvc.lock as JSON, and any other text as DVC parses YAML."""
-    return json.loads(text) if text.startswith("{") else parse_yaml(text, path, typ)
+    return json.loads(text) if text.startswith("{") else parse_yaml(text, path)

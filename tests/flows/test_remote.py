@@ -74,13 +74,13 @@ def test_the_end_of_a_run_and_of_a_machine(server: Server, clones: list[Path], w
     repo = clones[0]
     orchestrator = server.worker(repo, "pipelines")
     try:
-        run, there = trains_remotely(server, repo, workers)
+        run, there = trains_remotely(server, workers)
         server.post(f"flow_runs/{run}/set_state", {"state": {"type": "CANCELLING"}})
         check_gone(there, lambda line: "prefect worker" in line or "prefect.engine" in line)
         assert soon(lambda: server.flow_run(run)["state_type"] == "CANCELLED", 40), server.flow_run(run)
 
         (there / "notes.jsonl").unlink()
-        run, there = trains_remotely(server, repo, workers)
+        run, there = trains_remotely(server, workers)
         (other,) = workers.keys() - {there}
         toy.behave(other, train_1={"fails": 9})
         end(workers[there])
@@ -98,7 +98,7 @@ def test_the_end_of_a_run_and_of_a_machine(server: Server, clones: list[Path], w
     assert toy.run(repo, "git", "ls-remote", "origin", "refs/heads/run/*") == ""
 
 
-def trains_remotely(server: Server, repo: Path, workers: Workers) -> tuple[str, Path]:
+def trains_remotely(server: Server, workers: Workers) -> tuple[str, Path]:
     """Start a flow; return its run once a worker trains for it, together with that worker's clone."""
     for worker in workers:
         toy.behave(worker, train_1={"seconds": 120})

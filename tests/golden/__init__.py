@@ -11,8 +11,6 @@ import torch
 from torch import Tensor
 
 from convs2s.cli import main
-from convs2s.config.model import ModelParams
-from convs2s.fairseq.architecture import read_architecture
 from convs2s.fairseq.files import Checkpoint
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import load_model
@@ -97,8 +95,3 @@ def golden_model(name: str) -> Seq2Seq:
         file = write_checkpoint(folder / "model.pt", name)
         assert import_command(file, write_dictionaries(folder), folder / "out") == 0
         return load_model(folder / "out")
-
-
-def model_params(name: str) -> ModelParams:
-    """Return the architecture of a golden model: fairseq's 62 positions, plus padding in our tables."""
-    return read_architecture(checkpoint(name))

@@ -54,7 +54,7 @@ def test_candidates_are_ordered_by_frequency_then_by_id(
     assert (kept.offsets.tolist(), kept.targets.tolist()) == ([0, 0, 0, 0, 1, 1, 2], [9, 6])
 
 
-def test_candidates_of_several_tokens_are_concatenated(corpus: Corpus, tmp_path: Path) -> None:
+def test_candidates_of_several_tokens_are_concatenated(corpus: Corpus) -> None:
     """A token without candidates, or one that the alignment does not have, adds none."""
     found = build_candidates(corpus, pack(LINKS), 10)
     assert found.of(np.array([5, 4, 3, 999])).tolist() == [6, 7, 9, 8]

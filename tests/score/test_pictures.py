@@ -10,8 +10,6 @@ from PIL import Image
 
 from convs2s.score.pictures import PANELS, draw_layers, easy_to_read, plot_curves
 
-TOKENS = (["a", "b", "c"], ["d", "e"])
-
 
 def dark_area(weights: list[list[float]], path: Path) -> tuple[int, int, int, int]:
     """Return left, top, right and bottom of the pixels that differ from a map without attention."""
