@@ -1,6 +1,5 @@
 """The command `convs2s` as a whole: its list of commands, and how errors are reported."""
 
-import argparse
 import importlib
 import os
 import re
@@ -14,15 +13,10 @@ import pytest
 import torch
 
 import convs2s
-from convs2s.cli import main, parser
+from convs2s.cli import main
 from tests.docs import pages
 from tests.docs.commands import check as check_command
-
-
-def commands() -> dict[str, argparse.ArgumentParser]:
-    """Return the parser of each command."""
-    [subparsers] = [one for one in parser()._actions if isinstance(one, argparse._SubParsersAction)]
-    return dict(subparsers.choices)
+from tests.golden.interfaces import command_parsers
 
 
 def test_help_names_every_command_and_loads_nothing_large() -> None:
@@ -33,7 +27,7 @@ def test_help_names_every_command_and_loads_nothing_large() -> None:
         "finally:\n    print({'torch', 'pydantic', 'numpy'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, encoding="utf-8")
-    assert [name for name in commands() if f"\n    {name}" not in done.stdout] == []
+    assert [name for name in command_parsers() if f"\n    {name}" not in done.stdout] == []
     assert done.stdout.endswith("set()\n")
 
 
@@ -53,10 +47,10 @@ def test_the_version_is_that_of_the_library(capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out == f"convs2s {convs2s.__version__}\n"
 
 
-@pytest.mark.parametrize("name", commands())
+@pytest.mark.parametrize("name", command_parsers())
 def test_help_has_defaults_and_an_example(name: str) -> None:
     """Each option that takes a value states its default, and each example works as written."""
-    command = commands()[name]
+    command = command_parsers()[name]
     for action in command._actions:
         if action.option_strings and not action.required and action.nargs != 0:
             text = command._get_formatter()._expand_help(action)

@@ -26,7 +26,8 @@ from tests.golden import states
 from tests.later_keys import DEFAULT, KEY, SECTIONS, SINCE, gained_keys
 from tests.model.small import small_model, small_params
 from tests.package.small_package import write_parts, write_small_package, write_start
-from tests.presets import change_preset, content_of, params_of, rendered
+from tests.presets import content_of, params_of, rendered
+from tests.test_check import write as write_params
 from tests.train.tiny import PATHS, default_params, tiny_training, write_tiny
 
 PRESET = "tatoeba-en-de"
@@ -239,10 +240,8 @@ def test_results_with_a_section_that_is_gone_are_not_kept() -> None:
 def test_the_list_of_keys_has_the_key_that_an_older_params_yaml_lacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`pipelines.check --list` is how a user learns that it exists, and what its absence means."""
-    content = change_preset(PRESET, {})
-    (tmp_path / content["download"]["folder"]).mkdir(parents=True)
-    (tmp_path / "params.yaml").write_text(json.dumps(content), encoding="utf-8")
+    """Users learn from `pipelines.check --list` that the key exists, and what leaving it out means."""
+    write_params(tmp_path, {})
     monkeypatch.chdir(tmp_path)
     check.main(["--list"])
     assert f"train.{KEY}: {DEFAULT}\n    A key that was added.\n" in capsys.readouterr().out

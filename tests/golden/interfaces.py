@@ -79,16 +79,17 @@ def list_parameters(function: Any) -> list[str]:
     return listed
 
 
+def command_parsers() -> dict[str, argparse.ArgumentParser]:
+    """Return the parser of each command, of which argparse has no public list."""
+    [commands] = [action for action in parser()._actions if isinstance(action, argparse._SubParsersAction)]
+    return dict(commands.choices)
+
+
 def list_commands() -> dict[str, list[str]]:
     """Return the options and arguments of each command."""
-    [commands] = [
-        action
-        for action in parser()._actions  # argparse has no public list
-        if isinstance(action, argparse._SubParsersAction)
-    ]
     return {
         name: [word for action in command._actions for word in (action.option_strings or [action.dest])]
-        for name, command in commands.choices.items()
+        for name, command in command_parsers().items()
     }
 
 
