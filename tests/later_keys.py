@@ -19,7 +19,9 @@ from convs2s.package.folder import TokenizerFile, TranslateFile
 from tests.presets import params_of
 from tests.train.tiny import default_params
 
-KEY, DEFAULT, SINCE = "added_key", 0.0, "99.0.0"
+KEY = "added_key"
+DEFAULT = 0.0
+SINCE = "99.0.0"
 SECTIONS: dict[str, list[type[BaseModel]]] = {
     "model": [ModelParams],
     "tokenize": [TokenizeParams],

@@ -264,11 +264,13 @@ def test_a_key_that_came_later_is_accepted_by_commit(clone: Path) -> None:
         assert list_accepted(clone) == set()  # params.yaml of an older clone
         edit(clone, {"train.added_key": 0.0, "translate.added_key": 0.0})
         stale = set(json.loads(toy.dvc(clone, "status", "--json")))
-        assert stale == {"train@1", "tune@1", "translate@1", "package@1"} == list_accepted(clone)
+        assert stale == {"train@1", "tune@1", "translate@1", "package@1"}
+        assert list_accepted(clone) == stale
         toy.dvc(clone, "commit", "--force", *stale)
         assert toy.dvc(clone, "status") == UP_TO_DATE
         toy.dvc(clone, "repro")
-        assert (list_accepted(clone), ran(clone)) == (set(), set())
+        assert list_accepted(clone) == set()
+        assert ran(clone) == set()
         edit(clone, {"translate.added_key": 0.1})
         assert list_accepted(clone) == set()
         toy.dvc(clone, "repro")

@@ -2,6 +2,7 @@
 
 import warnings
 from typing import Any
+from unittest import mock
 
 import pytest
 import torch
@@ -14,12 +15,13 @@ from convs2s.engine.decode.model import EngineModel
 from convs2s.model import multistep_attention
 from convs2s.model.decoder import DecoderBlock
 from convs2s.model.glu_block import EncoderBlock, GluConvolution, Residual
-from convs2s.model.precision import Wanted
+from convs2s.model.precision import Wanted, choose_precision
 from convs2s.model.seq2seq import Seq2Seq
 from tests.engine.test_model import loaded
 from tests.model.small import VARIANTS
 
 CPU = torch.device("cpu")
+FORWARD = GluConvolution.forward
 PRECISIONS: list[Wanted] = ["float32", "bfloat16", "int8"]
 
 
@@ -27,21 +29,14 @@ def choose(model: Seq2Seq, wanted: Wanted = "float32") -> Any:
     return choose_model(model, wanted, CPU)
 
 
+def glu_with_tanh(x: Tensor, dim: int) -> Tensor:
+    values, gates = x.chunk(2, dim=dim)
+    return values * torch.tanh(gates)
+
+
 def gated_by_tanh(self: GluConvolution, x: Tensor, left: int, right: int) -> Tensor:
-    plain = nn.functional.glu
-
-    def glu(y: Tensor, dim: int) -> Tensor:
-        values, gates = y.chunk(2, dim=dim)
-        return values * torch.tanh(gates)
-
-    try:
-        nn.functional.glu = glu  # type: ignore[assignment]
+    with mock.patch.object(nn.functional, "glu", glu_with_tanh):
         return FORWARD(self, x, left, right)
-    finally:
-        nn.functional.glu = plain
-
-
-FORWARD = GluConvolution.forward
 
 
 @pytest.mark.parametrize("wanted", PRECISIONS)
@@ -133,7 +128,9 @@ def test_a_decoder_that_differs_step_by_step_is_an_error(
 
     monkeypatch.setattr(DecoderBlock, "forward", forward)
     monkeypatch.setenv("CONVS2S_ENGINE", "plain" if device == "cpu" else "auto")
-    monkeypatch.setattr("convs2s.decode.choose_model.choose_precision", lambda *_: FLOAT32)
+    monkeypatch.setattr(
+        "convs2s.decode.choose_model.choose_precision", lambda *_: choose_precision("float32", CPU)
+    )
     with pytest.raises(
         ValueError, match="same position by position as in one pass, found that logits differ"
     ):
@@ -154,13 +151,6 @@ def test_rounding_of_another_device_is_no_error(monkeypatch: pytest.MonkeyPatch)
     assert sample.find_fault(StepwiseModel(model)) is not None
     monkeypatch.setenv("CONVS2S_ENGINE", "plain")
     assert isinstance(choose(model), StepwiseModel)
-
-
-class Chosen:
-    precision = "float32"
-
-
-FLOAT32 = Chosen()
 
 
 def test_damaged_weights_are_left_to_search() -> None:

@@ -38,7 +38,8 @@ def main(folder: Path, changes: dict[str, float]) -> None:
     model.eval().requires_grad_(False)
     logits = model(source, target)[0]
     fold_weight_norm(model)
-    decoding, layers = list[str](), list[str]()
+    decoding = list[str]()
+    layers = list[str]()
     with messages(decoding):
         decoder = choose_model(model, "float32", torch.device("cpu"))
     with messages(layers):

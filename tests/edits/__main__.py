@@ -17,6 +17,7 @@ HEADER = (
 def describe(edit: Edit, before: Results, after: dict[str, Results]) -> tuple[str, ...]:
     """Return the cells of an edit: values before -> after, with the engine."""
     auto, plain = after["auto"], after["plain"]
+    # The last of the losses, and of the two perplexities behind them.
     [loss, perplexity] = [f"{before['training'][i]:.4f} -> {auto['training'][i]:.4f}" for i in (-3, -1)]
     paths = {path: fault for faults in auto["warnings"].values() for path, fault in faults.items()}
     left_out = "; ".join(f"{path}: {fault}" for path, fault in paths.items()) or "none"

@@ -33,7 +33,8 @@ class Unedited:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.package = folder, folder / "plain" / "files" / "package"
+        self.folder = folder
+        self.package = folder / "plain" / "files" / "package"
         self.results = {"": run(folder / "plain", NOTHING, None)}
 
     def run(self, edit: Edit) -> dict[str, Results]:

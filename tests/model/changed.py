@@ -37,7 +37,8 @@ def make_sines(rows: int, size: int) -> Tensor:
     """Return a table of sines and cosines of positions."""
     angles = torch.arange(rows)[:, None] / 1000 ** (torch.arange(0, size, 2) / size)
     table = torch.empty(rows, size)
-    table[:, 0::2], table[:, 1::2] = angles.sin(), angles.cos()
+    table[:, 0::2] = angles.sin()
+    table[:, 1::2] = angles.cos()
     return table
 
 
