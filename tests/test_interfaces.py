@@ -10,6 +10,7 @@ import pytest
 from tests.golden import interfaces
 
 RECORDED = sorted(interfaces.FOLDER.glob("interfaces-*.json"))
+assert RECORDED, "without a version, the tests below would be skipped"
 OPTIONAL = ", optional"
 
 
