@@ -111,7 +111,7 @@ def list_items(stages: Mapping[str, Any], params: Mapping[str, Any]) -> Iterator
 
 
 def list_axis(values: str | Sequence[Any], params: Mapping[str, Any]) -> Sequence[Any]:
-    """Return the values of an axis of a matrix: a list, or that of params.yaml for a text as ${seeds}."""
+    """Return the values of an axis of a matrix: a list, or a text such as ${seeds}, a list of params.yaml."""
     if not isinstance(values, str):
         return values
     axis: Sequence[Any] = find_value(values.removeprefix("${").removesuffix("}"), params)
@@ -129,7 +129,7 @@ class Difference:
 
 
 def list_later(recorded: Mapping[str, Any], params: Mapping[str, Any]) -> list[str]:
-    """Return the later keys by which recorded values differ from params.yaml, if they differ by nothing else.
+    """Return the later keys by which recorded values differ from params.yaml; none if they differ otherwise.
 
     Args:
         recorded: what dvc.lock has for a stage: values of sections or of single keys, by dotted name.

@@ -26,11 +26,11 @@ from convs2s.config.params import Params
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 PARAMS = Path("params.yaml")
 BEFORE_FIRST_ITEM = 3
-"""Where ruamel's list of the comments of a key has those between the key and the first item of its list."""
+"""Index, in ruamel's list of a key's comments, of those between the key and the first item of its value."""
 
 
 class NullRepresenter(RoundTripRepresenter):
-    """Writes null as the presets do. ruamel's own class writes nothing for it, and is also DVC's."""
+    """Writes `null`, as the presets do, where ruamel's own class, which DVC uses as well, writes nothing."""
 
     def represent_none(self, _: None) -> ScalarNode:
         """Return the node of a null."""
@@ -105,7 +105,7 @@ def render(name: str) -> str:
 
 
 def change_values(content: CommentedMap, changes: CommentedMap) -> None:
-    """Give `content`, in place, the values of a preset, with their comments instead of those that it has."""
+    """Set a preset's values in `content`, in place; their comments replace those that are there."""
     for section, keys in changes.items():
         if isinstance(keys, CommentedMap) and isinstance(content.get(section), CommentedMap):
             for key, value in keys.items():

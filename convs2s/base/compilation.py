@@ -42,6 +42,7 @@ def compiled(*inlined: str, **options: Any) -> Callable[[Callable[..., Any]], An
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
+        """Return the loop, compiled at its first call unless `LoopCache` has it from an earlier process."""
         loop = numba.njit(nogil=True, **options)(function)
         if isinstance(loop, Dispatcher):  # not with NUMBA_DISABLE_JIT
             loop._cache = LoopCache(function, [inspect.getfile(function), *inlined, __file__])
@@ -138,7 +139,7 @@ def with_signals_held(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextlib.contextmanager
 def signals_held() -> Iterator[None]:
-    """Note signals, and handle them at the end; only the main thread handles any."""
+    """Hold signals back until the end; outside the main thread, which handles them all, do nothing."""
     arrived = list[int]()
     handlers = dict[int, Any]()
     if threading.current_thread() is threading.main_thread():

@@ -51,7 +51,7 @@ CONVERSIONS = {
     b"Rar!": "unrar x (it is a rar archive)",
     b"%PDF": "pdftotext (it is a PDF)",
 }
-"""Commands that make text in UTF-8 of a file, by the bytes that it begins with."""
+"""Commands that convert a file to UTF-8, by the bytes that it begins with."""
 REMOVE_BYTES = "iconv -c -f utf-8 -t utf-8, which removes them"
 """A command that leaves out bytes that are not UTF-8."""
 DAMAGE_ERRORS = (EOFError, OSError, zlib.error, lzma.LZMAError, zstd.ZstdError)
@@ -116,6 +116,11 @@ class Unpacked(io.RawIOBase):
         return self._position
 
     def readinto(self, buffer: Any) -> int:
+        """Fill the buffer as far as the next block allows; return the number of bytes, 0 at the end.
+
+        Raises:
+            EOFError: if the file ends within a member.
+        """
         data = b""
         while not data:
             block = b""
@@ -148,7 +153,7 @@ def decode_lines(raw_lines: Iterable[bytes], name: object, first: int = 1) -> It
         ValueError: if a line, with its number from `first` on, is not UTF-8 or compressed data is damaged.
     """
     number = first - 1
-    beginning = b""  # of the text, which may show that it is something else
+    beginning = b""  # of the text, which may show that its encoding is another
     try:
         for raw in raw_lines:
             number += 1

@@ -168,7 +168,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def require_lines(second: IO[bytes], second_name: str, name: str, count: int | None) -> None:
-    """Raise ValueError unless a second text has as many lines as the first: `count`, None for a pipe."""
+    """Raise ValueError unless a second text has `count` lines, like the first; None, of a pipe, fits none."""
     second_count = count_lines(second, second_name)
     if second_count != count:
         found = "is a pipe" if count is None else f"has {count}"

@@ -26,9 +26,9 @@ from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateParams
 
 FORMAT = "1.0.0"
-"""Of model folders whose later keys all have their default, and of checkpoints."""
+"""The format of checkpoints, and of model folders in which all later keys have their default."""
 BEFORE = "0.1.0"
-"""Of files that do not name their format."""
+"""The format of files that do not name one."""
 
 
 class NewerFormatError(ValueError):
@@ -46,7 +46,7 @@ def numbers_of(version: str) -> list[int]:
 
 
 def format_of(*sections: Section) -> str:
-    """Return the first version that reads sections without their later keys that have their default."""
+    """Return the first version that reads these sections, written without later keys at their default."""
     formats = [FORMAT]
     for section in sections:
         formats += list_since(type(section), section.model_dump(exclude_defaults=True))
@@ -54,7 +54,7 @@ def format_of(*sections: Section) -> str:
 
 
 def list_since(schema: type[BaseModel], content: Mapping[str, Any] | None = None) -> Iterator[str]:
-    """Yield the version that added each later key of a schema, or only of the keys of a content."""
+    """Yield the version that added each later key of a schema; given content, only of its keys."""
     for key in schema.model_fields if content is None else content:
         field = schema.model_fields[key]
         if isinstance(field.json_schema_extra, dict):

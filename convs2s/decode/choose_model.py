@@ -1,4 +1,4 @@
-"""The model that searches: on a CPU the engine's, where it computes what the plain one does, else that.
+"""The model that searches: the plain one or, on a CPU, the engine's if it computes the same.
 
 When a model is loaded, a few random tokens go through it in one pass, as in training, and again step by step,
 as in search. Sentences of odd lengths are padded, and hypotheses change places between steps, so that
@@ -42,9 +42,9 @@ MOST_STEPS = 8
 ENTRIES = 64
 """Target entries that are scored; all of them would take most of the time."""
 TOLERANCE_OF_STEPS = 0.01
-"""Of the plain model, for which a difference is an error: other devices may round more than a CPU."""
+"""The tolerance for the plain model, as other devices may round more than a CPU; beyond it is an error."""
 NAMED = 3
-"""Weights that a message names."""
+"""Most weights that a message names."""
 
 
 class Sample:
@@ -109,7 +109,7 @@ class Sample:
 
 @contextmanager
 def check_reads(seq2seq: Seq2Seq) -> Iterator[None]:
-    """Raise a ValueError if there are weights that nothing reads meanwhile."""
+    """Raise a ValueError if there are weights that nothing inside the context reads."""
     with Reads(seq2seq) as reads:
         yield
     if reads.unread:
@@ -124,7 +124,7 @@ class Reads(TorchFunctionMode):
     """Notes which weights of a model are read.
 
     Attributes:
-        unread: names of the others.
+        unread: names of the weights that have not been read.
     """
 
     def __init__(self, seq2seq: Seq2Seq) -> None:
@@ -147,11 +147,11 @@ class Reads(TorchFunctionMode):
 
 
 def choose_model(seq2seq: Seq2Seq, wanted: Wanted, device: torch.device) -> SearchModel:
-    """Return a model as it searches: on a CPU the engine's, if it agrees, else the plain one.
+    """Return the model to search with: on a CPU the engine's, if it agrees, else the plain one.
 
     Raises:
         ValueError: for int8 without the engine, or if the plain model itself differs from what was trained:
-            a position at a time it computes something else than in one pass, or it does not read all weights.
+            step by step it computes something else than in one pass, or it does not read all weights.
     """
     precision = choose_precision(wanted, device).precision
     if precision == "int8" and device.type != "cpu":

@@ -59,5 +59,5 @@ class Ensemble:
 
 
 def lowest_limit(limits: Iterable[int | None]) -> int | None:
-    """Return the lowest of the limits; None, which is no limit, if there is none."""
+    """Return the lowest limit; None means no limit."""
     return min((limit for limit in limits if limit is not None), default=None)

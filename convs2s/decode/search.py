@@ -127,7 +127,7 @@ class History:
     Attributes:
         tokens: (R, T), of each live hypothesis, in the order of its rows.
         rows: (R, T), for each of these tokens, the row that it extended at its step.
-        sources, at_end: for each step, these of `Attended`, as arrays.
+        sources, at_end: for each step, those of `Attended`, as arrays.
         weights: for each step, (R, S), if attention is kept, else nothing.
     """
 
@@ -157,7 +157,11 @@ class History:
 
 
 def follow(path: Path, steps: Sequence[NDArray[Any]]) -> list[Any]:
-    """Return the value of a path's row at each of its steps, given those of all rows at each step."""
+    """Return, for each token of a path, the value of the row that it extended.
+
+    Args:
+        steps: for each step, the values of all rows.
+    """
     return [values[row] for values, row in zip(steps, path.rows, strict=False)]
 
 
@@ -205,8 +209,8 @@ class LiveBatch:
     def list_allowed(self, beams: int) -> tuple[NDArray[np.int64], list[int]]:
         """Return the next tokens that are allowed, as `find_likeliest` takes them.
 
-        A row has only one: the next token of its prefix or, at its maximum length, EOS. Other rows have -1,
-        and may take any token but those excluded, which are returned second.
+        First, for each row, the only allowed token: the next one of its prefix or, at its maximum length,
+        EOS. A row with -1 may take any token but those returned second, which are excluded.
         """
         only = np.where(self.find_forced(), EOS, -1)
         if self.prefixes:

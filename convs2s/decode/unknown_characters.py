@@ -301,7 +301,7 @@ class Draft:
             source_word: index of its first word.
         """
         last = len(self.words) - 1
-        is_put_back = bool(self.put_back) and self.put_back[-1].word == last  # what ends in it comes first
+        is_put_back = bool(self.put_back) and self.put_back[-1].word == last  # wholly or in part
         follows_model = bool(self.places) and self.places[-1] == last and not is_put_back
         tail = ""
         if item.is_inside and follows_model:

@@ -1,8 +1,8 @@
-"""Whether the engine is used: on a CPU, unless it is turned off, where it computes what `convs2s.model` does.
+"""Whether the engine is used: on a CPU, if it computes what `convs2s.model` does and is not turned off.
 
-The engine has formulas of the model a second time, in a faster form. Whoever edits the model would train one
-model and decode another. So each fast path is compared with the plain one when it is built, on the very
-model; where it differs by more than rounding, the plain one is used, and a warning says so.
+The engine has faster copies of the model's formulas. Unchecked, whoever edits only the model might train one
+model and decode with another. So each fast path is compared with the plain one when it is built, on the model
+at hand. If they differ by more than rounding, the plain one is used, with a warning.
 """
 
 import os
@@ -11,7 +11,7 @@ import warnings
 from torch import Tensor
 
 VARIABLE = "CONVS2S_ENGINE"
-"""Environment variable: `plain` turns the engine off; `auto`, or nothing, uses it."""
+"""Environment variable: `plain` turns the engine off; `auto`, the default, uses it."""
 TOLERANCE = 1e-4
 """Differences by rounding are 1e-7 to 1e-5 of the largest number."""
 
@@ -27,7 +27,7 @@ def is_engine_wanted() -> bool:
 def relative_difference(expected: Tensor, found: Tensor, least: float = 0.0) -> float:
     """Return the largest difference relative to the largest expected number, or to `least` if that is larger.
 
-    NaN if there are any.
+    It is NaN if any number is.
     """
     if expected.shape != found.shape:
         return float("inf")
@@ -47,10 +47,10 @@ def warn_of_difference(fast: str, file: str, plain: str, fault: str) -> None:
     """Warn that a fast path is left out.
 
     Args:
-        fast: what it is.
-        file: of the fast path.
-        plain: the file or folder of what it differs from.
-        fault: how.
+        fast: the name of the fast path.
+        file: its file.
+        plain: the file or folder of the formulas that it copies.
+        fault: how it differs from them.
     """
     warnings.warn(
         f"{fast} is left out, as it does not compute what the model does: {fault}. It has its own copy, in "

@@ -5,8 +5,8 @@ Every loop processes the items `start` to `stop` (its last arguments), so that t
 docstring says what an item is.
 
 The functions on single numbers are written in LLVM IR because numba has neither bfloat16 nor 32-bit integer
-products. LLVM turns loops over them into vector instructions, which it cannot do with calls to the exp of the
-C library.
+products; numba calls their `generate` to write the IR of each call. LLVM turns loops over them into vector
+instructions, which it cannot do with calls to the exp of the C library.
 
 Compiled loops are kept on disk: see `convs2s.base.compilation`. A loop is compiled again after an edit of its
 own file, or of this one, which others inline.

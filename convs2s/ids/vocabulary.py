@@ -20,7 +20,7 @@ class Vocabulary:
     """
 
     def __init__(self, entries: Sequence[str]) -> None:
-        """Number the entries, which are without the special symbols and duplicates."""
+        """Number the special symbols, then these entries, which must be different and none of the former."""
         self._entries = [*SPECIALS, *entries]
         self._ids = {entry: i for i, entry in enumerate(entries, start=len(SPECIALS))}
         assert len(self._ids) == len(entries), "an entry occurs twice"

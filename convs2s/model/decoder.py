@@ -56,11 +56,11 @@ class DecoderBlock(nn.Module):
         """Transform positions: all of a sentence at once, or the next ones.
 
         Args:
-            window: the block's inputs at the K - 1 positions before these; None at the start of sentences.
+            window: the block's inputs at the K - 1 positions before these; None if `x` has all positions.
 
         Returns:
-            The output; the attention weights, if the block attends; and the window of the positions that
-            follow, unless `window` is None.
+            The output; the attention weights, if the block attends; and the window for the positions that
+            follow, or None if `window` is None.
         """
         if window is None:
             # The paper pads k - 1 zeros on both sides and cuts the tail (T3): left padding is equivalent.
@@ -99,7 +99,7 @@ class Decoder(nn.Module):
 
     def start(self, rows: int) -> DecoderState:
         """Return the state before the first token of `rows` hypotheses."""
-        weight = self.output_map.bias  # of the dtype and on the device of all
+        weight = self.output_map.bias  # has the dtype and device of all weights
         windows = (
             weight.new_zeros(rows, block.convolution.kernel_width - 1, block.inputs)
             for block in self.layers()
@@ -113,8 +113,8 @@ class Decoder(nn.Module):
 
         Args:
             g: embeddings of all target tokens, or of those that follow the ones that `state` remembers.
-            memory: of B sentences, R = B * H, H rows for each, grouped by sentence.
-            state: None for all tokens; then the next one is None, too.
+            memory: of B sentences; the rows are grouped by sentence, H for each, so R = B * H.
+            state: None if all tokens are given; the next state is then None, too.
         """
         x = self.input_map(g)
         attention = []

@@ -15,7 +15,7 @@ from torch.nn.utils.parametrizations import weight_norm
 
 EMBEDDING_STD = 0.1
 PARTS = re.compile(r"parametrizations\.weight\.original[01]$")
-"""g and v of a weight, in the names of PyTorch's state."""
+"""The end of the names that g and v of a weight have in PyTorch's state."""
 
 
 def linear_std(inputs: int, keep: float, before_glu: bool) -> float:

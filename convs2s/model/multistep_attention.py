@@ -76,9 +76,9 @@ class MultistepAttention(nn.Module):
         Args:
             h: output of the layer's gated linear unit, before the residual (T5).
             g: embeddings of the previous target tokens.
-            memory: of B sentences, each for H rows, R = B * H, grouped by sentence.
+            memory: of B sentences; the rows are grouped by sentence, H for each, so R = B * H.
         """
         d = (self.summary_map(h) + g) * self.scale
-        # A sentence is the same for all its rows: they attend as if they were one row of H * T positions.
+        # The H rows of a sentence see the same source: they attend like one row of H * T positions.
         c, weights = attend(d.view(len(memory.keys), -1, d.shape[-1]), memory)
         return (self.context_map(c.view_as(d)) + h) * self.scale, weights.view(*d.shape[:2], -1)

@@ -76,8 +76,8 @@ class Seq2Seq(nn.Module):
         Args:
             target_input: the target shifted right: EOS, then all tokens but the last (T19); or those of its
                 tokens that follow the ones that `state` remembers.
-            memory: of B sentences, R = B * H, H rows for each, grouped by sentence.
-            state: None for all tokens; then the next one is None, too.
+            memory: of B sentences; the rows are grouped by sentence, H for each, so R = B * H.
+            state: None if all tokens are given; the next state is then None, too.
         """
         # Padding follows a target's end and the decoder is causal: no real position depends on it.
         g = self.target_embedding(target_input, before=state.steps if state else 0)

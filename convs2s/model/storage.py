@@ -32,7 +32,7 @@ def write_tensors(
 def save_model(folder: Path, model: Seq2Seq, params: ModelParams) -> None:
     """Write the weights, with weight norm folded in, and a model.json to rebuild the model, with digests."""
     folder.mkdir(parents=True, exist_ok=True)
-    # Tied weights are written under both names: who reads them need not know.
+    # Tied weights are written under both names, so that a reader need not know that they are tied.
     weights = {name: tensor.cpu().clone() for name, tensor in folded_weights(model).items()}
     weights = {name: w.float() if w.is_floating_point() else w for name, w in weights.items()}
     write_tensors(folder / WEIGHTS, weights)

@@ -21,7 +21,7 @@ from convs2s.text.words.tokenization import Tokenizer
 
 Texts = TypeVar("Texts", str, Sequence[str])
 SELECTION = SelectionParams(common=500, candidates=100)
-"""For candidates from a file, if the model folder has no selection of its own: as the authors' Lua code."""
+"""For candidates from a file, if the model folder has no selection; the values of the authors' Lua code."""
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ def identify(folder: Path) -> SetIdentity:
 
 
 def name_source(source: Mapping[str, Any]) -> str:
-    """Return the name of a set of sacreBLEU, or those of the files that the pairs are from."""
+    """Return the name of a test set of sacreBLEU, or the names of the files that pairs come from."""
     if "name" in source:
         return str(source["name"])
     return " and ".join(file["name"] for file in source["files"])

@@ -27,9 +27,9 @@ from convs2s.train.training import Training
 
 PAIRS = 8
 SMALL_GRADIENT = 0.03
-"""Gradients of a weight that are smaller than this share of the largest of all are compared with that.
+"""Differences are relative to a weight's largest gradient, but at least to this share of the largest of all.
 
-Rounding is up to 1e-6 of the largest where terms cancel, as for a bias before a batch norm.
+Where terms cancel, as for a bias before a batch norm, gradients are only rounding: up to 1e-6 of the largest.
 """
 
 
@@ -81,7 +81,7 @@ class Result(NamedTuple):
 
 
 def choose_layers(training: Training) -> None:
-    """Use those of the engine's layers, for a training on a CPU, that compute what the plain ones do.
+    """For a training on a CPU, use those of the engine's layers that compute what the plain ones do.
 
     torch.compile cannot read them, so a training that it compiles has none.
     """

@@ -138,9 +138,9 @@ class State:
         return self.updates - int(self.epochs[-1]["updates"] if self.epochs else 0)
 
     def bests(self, count: int) -> list[list[int]]:
-        """Return which epochs are the `count` best ones, each by its number of updates; at most two lists.
+        """Return at most two lists of the `count` best epochs, each given by its number of updates.
 
-        The first is of the epochs so far; the second, of those before the epoch that last changed the first.
+        The first list is of all epochs so far; the second, of those before the epoch that last changed it.
         """
         sets: list[list[int]] = []
         for end in range(len(self.epochs), 0, -1):
@@ -198,7 +198,7 @@ class Training:
 
     @property
     def is_validation_due(self) -> bool:
-        """Whether an epoch is complete, but not validated: `validate_updates` updates, or else a pass."""
+        """Whether an epoch, `validate_updates` updates or else a pass, is complete but not validated."""
         updates = self.state.epoch_updates
         if self.params.validate_updates:
             return updates == self.params.validate_updates

@@ -48,8 +48,8 @@ def settings(address: str, password: str) -> dict[str, str]:
 def set_environment(address: str, password: str) -> None:
     """Set the environment of this process and its children; the user's settings take precedence.
 
-    Except for those that would make us act on something other than this clone: Prefect's own folder and
-    profiles, the variables of git's hooks, and a proxy for what is on this machine.
+    The exceptions are those that would make us act on something other than this clone: Prefect's own folder
+    and profiles, the variables of git's hooks, and a proxy for what is on this machine.
     """
     os.chdir(ROOT)  # where prefect.toml is
     for name in (

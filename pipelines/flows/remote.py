@@ -66,7 +66,7 @@ def execute(stage: Stage, runner: GuardedRunner) -> None:
             get_run_logger().info("%s waits for a worker of the queue gpus-%d", stage.name, stage.gpus)
             run = wait(run.id, runner.stop)
             assert run.state is not None
-            # A run that crashes before it begins would do so again: it needs a person.
+            # A run that crashes before it begins would crash again: somebody must look.
             worker_has_died = run.state.is_crashed() and run.start_time is not None
             if not worker_has_died:
                 break

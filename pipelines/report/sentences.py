@@ -45,7 +45,7 @@ def choose_examples(runs: Sequence[Run]) -> dict[str, list[dict[str, Any]]]:
 def show_example(runs: Sequence[Run], line: int, scores: Sequence[float]) -> dict[str, Any]:
     """Return a sentence with the translation of each run, compared with its reference.
 
-    In the reference, what a translation lacks is marked if there is only one translation.
+    If there is only one translation, what it lacks is marked in the reference.
     """
     source, reference, _ = runs[0].sentences[line]
     comparisons = [compare(run.sentences[line].translation, reference) for run in runs]
@@ -77,7 +77,7 @@ def compare(translation: str, reference: str) -> Comparison:
 
 
 def mark(text: str, is_shared: bool) -> Pieces:
-    """Return a text as one that the other side lacks, without the space before it, or as shared."""
+    """Return the pieces of a text: shared or, except for the space before it, lacking on the other side."""
     if is_shared:
         return [(text, False)]
     words = text.lstrip()

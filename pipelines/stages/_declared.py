@@ -1,6 +1,6 @@
 """What dvc.yaml declares for a stage: its values and files, which must not change while the stage runs.
 
-DVC records them with the result as it finds them at the stage's end, not as the stage has read them.
+With the result, DVC records them as they are when the stage ends, not as the stage has read them.
 """
 
 import contextlib
@@ -35,9 +35,9 @@ def unchanged(item: str) -> Iterator[Params]:
 
 
 def take_state(item: str, text: str) -> dict[str, str]:
-    """Return a text for each value and file that a stage item declares, which differs once that has changed.
+    """Return, for each value and file that a stage item declares, a text that changes when it does.
 
-    Of a file, this is its size, time and inode, by which DVC notices a change, too.
+    For a file, this is its size, time and inode, by which DVC, too, notices a change.
     """
     values, files = declared(item, parse_yaml(text, str(PARAMS)))
     state = {name: json.dumps(value, default=str) for name, value in flatten_values(values).items()}

@@ -38,7 +38,7 @@ class FloatMap:
     """A linear map in float32 or bfloat16; its weight must not change afterwards.
 
     Args:
-        packs: whether to pack the weight, if this machine can; it pays for more than a few products.
+        packs: whether to pack the weight, if this machine can; a few products alone do not repay this.
     """
 
     def __init__(

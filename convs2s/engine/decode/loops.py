@@ -1,8 +1,9 @@
 """Compiled loops of a decoding step, each a single pass over data where PyTorch takes several.
 
-Arrays and items are as in `convs2s.engine.loops`. Matrix products are passed unscaled: bfloat16 in uint16, or
-float32, maybe sums of 8-bit products. Entry y in row i, column j represents y * row_scales[i] * scales[j] +
-bias[j].
+Arrays and items are as in `convs2s.engine.loops`. Matrix products are passed unscaled, as bfloat16 in uint16,
+or as float32, which may hold sums of 8-bit products. Entry y in row i, column j represents
+
+    y * row_scales[i] * scales[j] + bias[j].
 
 The source positions of sentence i are the rows starts[i] to starts[i] + lengths[i] of the encoder's output,
 without padding. Its hypotheses are consecutive rows, `beams` per sentence.

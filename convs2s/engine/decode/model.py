@@ -3,7 +3,7 @@
 What it computes. Logits and attention of the next token, as `convs2s.decode.stepwise_model`, which writes the
 paper's formulas down plainly and runs on any device. Results in float32 differ only in the order of sums; in
 bfloat16 and int8 also by the rounding of factors. One test compares every precision with the plain model, for
-every kind of layer; and whenever a model is loaded, `convs2s.decode.choose_model` does, for that very model.
+every kind of layer; `convs2s.decode.choose_model` does so for each model that is loaded.
 
 Why it is not PyTorch. A step of beam search is small: some dozens of rows, a few hundred channels. Matrix
 products take half of the plain model's time; the rest goes into some twenty PyTorch operations per layer,
@@ -70,7 +70,7 @@ class LayerMemory:
         keys: (N, C); multiplied by h, they give the layer's own part of the scores.
         offsets: added to the scores.
         values: (N, C); averaged by the weights, then added to the layer's output.
-        scale: of the layer's h, which the values already include.
+        scale: factor of the layer's h; the values already include it.
     """
 
     keys: NDArray[Any]
@@ -85,7 +85,7 @@ class EngineMemory:
 
     Attributes:
         keys: z, scaled like d; multiplied by g, they give the part of the scores that all layers share.
-        layers: for each block, bottom first; None if it does not attend.
+        layers: for each block, from the bottom; None for one that does not attend.
         starts: the first position of each sentence.
         lengths: the number of positions of each sentence, EOS included.
         width: the number of positions of the longest sentence.
@@ -221,7 +221,7 @@ class EngineModel:
 
     Args:
         seq2seq: in eval mode, without weight norm; its weights must not change afterwards.
-        precision: of products; None: float32, built at once, for a few steps.
+        precision: of products; None: float32, quick to build, for a few steps.
     """
 
     def __init__(self, seq2seq: Seq2Seq, precision: Precision | None) -> None:

@@ -1,10 +1,10 @@
 """Layers and loss of a training on a CPU, each in fewer passes over memory than PyTorch takes (§4.2).
 
 They compute what `convs2s.model` and `convs2s.train.loss` do, with the same weights under the same names;
-`convs2s.train.choose_layers` compares them with these when a training is built. Dropout stores no mask:
-backward recomputes the random bits of each position. Each call draws a key of 64 bits from PyTorch's
-generator, which training seeds before every update. So masks differ between updates, layers, parts and
-workers, but a resumed training draws the same ones.
+`convs2s.train.choose_layers` compares the two when a training is built. Dropout stores no mask: backward
+recomputes the random bits of each position. Each call draws a key of 64 bits from PyTorch's generator, which
+training seeds before every update. So masks differ between updates, layers, parts and workers, but a resumed
+training draws the same ones.
 
 oneDNN compiles code for each new shape of a product. The number of rows is rounded up to a multiple of ROWS,
 so that a training has few shapes; the added rows are zeros, and change neither the result nor the gradients.
@@ -78,6 +78,8 @@ class FastDropout(nn.Dropout):
 
 
 class _Dropout(torch.autograd.Function):
+    """Keeps the key for backward, which drops the same elements of the gradient."""
+
     @staticmethod
     def forward(ctx: Any, x: Tensor, key: Key) -> Tensor:
         ctx.key = key
@@ -151,9 +153,10 @@ def fast_softmax_loss(
 
 
 class _SoftmaxLoss(torch.autograd.Function):
-    """Features and weight have extra rows of zeros, beyond the targets and entries.
+    """Keeps the gradient of the scores, which forward writes over the scores, for backward.
 
-    The scores there are zero, and so are the gradients that overwrite them: nothing needs to be cleared.
+    Features and weight have extra rows of zeros, beyond the targets and entries. The scores there are zero,
+    and so are the gradients that overwrite them: nothing needs to be cleared.
     """
 
     @staticmethod

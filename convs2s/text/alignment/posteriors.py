@@ -4,7 +4,7 @@ The model explains each word of one sentence, the generated one, by a word of th
 none. Each occurrence of a generated word is independent of all others, so the loops take one generated word
 at a time, and go through all sentences in which it occurs.
 
-The table has a value for each generated and each given word that occur together in a sentence pair. The
+The table has a value for each generated word and each given word that occur in one sentence pair. The
 values of a generated word are in the order in which its sentences first show each given word. A loop meets
 the given words in this same order, so the table need not store which they are, and a value takes 4 bytes.
 

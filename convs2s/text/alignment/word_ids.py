@@ -79,6 +79,7 @@ def number_words(source: Path, target: Path, folder: Path) -> tuple[Corpus, list
     numbers = [defaultdict[str, int](itertools.count().__next__) for _ in SIDES]
 
     def blocks() -> Iterator[Block]:
+        """Yield the pairs as numbers; words get theirs on the way, so `numbers` is complete at the end."""
         pairs = read_pairs(source, target)
         while lines := list(itertools.islice(pairs, BLOCK)):
             sides = [[line.split() for line in side] for side in zip(*lines, strict=True)]

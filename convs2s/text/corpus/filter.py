@@ -194,6 +194,7 @@ def write_splits(
         writers = {"train": train, "valid": valid}
 
         def write(split: str, pair: Pair) -> None:
+            """Write a pair to a split, and count it and its words."""
             source, target = pair
             writers[split].write(source, target)
             counts[split]["pairs"] += 1

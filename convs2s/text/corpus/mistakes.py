@@ -11,9 +11,9 @@ from convs2s.base.messages import inflect
 Pair = tuple[str, str]
 
 FEW_SHARED = 0.01
-"""Share of a split's pairs in the training data above which there is a warning."""
+"""If more than this share of a split's pairs are also in the training data, there is a warning."""
 FEW_COPIES = 0.1
-"""Share of pairs with equal sides above which there is a warning; some, as of names, are usual."""
+"""If more than this share of pairs have equal sides, there is a warning; some, such as names, usually do."""
 
 
 def find_mistakes(train: Iterable[Pair], held_out: Mapping[str, Sequence[Pair]]) -> dict[str, Any]:

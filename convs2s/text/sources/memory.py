@@ -65,7 +65,7 @@ def read_memory(path: Path, languages: tuple[str, str]) -> Iterator[tuple[str, s
     notes = Notes(path)
     languages_found = set[str]()
     pairs = 0
-    varieties = Counter[str]()  # the segments used, by code of language
+    varieties = Counter[str]()  # number of segments used, by code of language
     first_lines = dict[str, int]()
     with open_text(path) as stream:
         # It recovers only so that one forbidden character does not end the file: see require_readable.
@@ -109,7 +109,7 @@ def read_memory(path: Path, languages: tuple[str, str]) -> Iterator[tuple[str, s
 def translated_pair(
     unit: Any, sides: list[Side], languages: tuple[str, str], notes: Notes
 ) -> list[Text] | None:
-    """Return source and target; None, and a note, without either."""
+    """Return source and target; if either is missing, None, and add a note."""
     line = unit.sourceline
     if is_ignorable(unit):
         if any(plain_text(side.node, notes, line) for side in sides):
@@ -156,7 +156,7 @@ def is_ignorable(unit: Any) -> bool:
 
 
 def why_untranslated(unit: Any) -> str | None:
-    """Return the attribute by which a unit of XLIFF has no translation, whatever its target; None if none."""
+    """Return the attribute by which a unit of XLIFF counts as untranslated, target or not; None if none."""
     target = next(unit.iterchildren("{*}target"), None)
     if target is None:
         return None
@@ -175,7 +175,7 @@ def base_language(code: str) -> str:
 def plain_text(node: Any, notes: Notes, line: int) -> str:
     """Return the text of an element on one line; inline codes become their equivalent text, if any."""
     parts = []
-    last = ""  # character of the parts
+    last = ""  # character of the last part
     is_gap = False
     for piece in list_pieces(node, notes, line):
         if piece is None:
@@ -194,7 +194,7 @@ def plain_text(node: Any, notes: Notes, line: int) -> str:
 
 
 def list_pieces(node: Any, notes: Notes, line: int) -> Iterator[str | None]:
-    """Yield the texts in an element, and None for each placeholder without a text."""
+    """Yield the text of an element in pieces; None stands for what has no text, such as a line break."""
     yield node.text or ""
     for child in node:
         if isinstance(child.tag, str):  # neither a comment nor a processing instruction

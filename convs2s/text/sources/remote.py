@@ -33,7 +33,7 @@ ARCHIVES = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".zip")
 GROWTH = 200
 """How many times its own size an archive may take when unpacked.
 
-Text shrinks to a fifth, and if all lines are nearly the same, to a fiftieth.
+Compression shrinks text to a fifth, and to a fiftieth if its lines are nearly the same.
 """
 ALWAYS_ALLOWED = 1 << 30
 """Bytes that any archive may take when unpacked."""

@@ -20,11 +20,11 @@ DOTS_BEFORE_QUOTE = r'(\.+)"(\s*[^<])'
 DOTS = re.compile(r'(\.+)(?:"(\s*[^<]))?')
 """Dots read once, and what follows their quotation mark if that rule applies."""
 FIRST_MARK = 0xF0000
-"""Private-use characters stand for spaces: the mark of the space with code n is this number + n."""
+"""The space with code n is marked by a private-use character, the one with code FIRST_MARK + n."""
 MARKS_OF_SPACES = {n: FIRST_MARK + n for n in range(0x3001) if chr(n).isspace() and chr(n) != " "}
 """Spaces that raw text keeps, such as no-break spaces, and their marks."""
 MARK_OF_SPACE = chr(FIRST_MARK + ord(" "))
-"""For a plain space that follows another."""
+"""The mark of a plain space that follows another."""
 SPACES_OF_MARKS = {mark: n for n, mark in MARKS_OF_SPACES.items()} | {ord(MARK_OF_SPACE): " "}
 
 

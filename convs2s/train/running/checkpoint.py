@@ -133,7 +133,7 @@ def load_weights(model: torch.nn.Module, checkpoint: Checkpoint, origin: Path) -
 def load_mean(model: torch.nn.Module, checkpoints: Sequence[Checkpoint], origin: Path) -> None:
     """Load the checkpoints' mean weights, weight norm folded in, for export; errors as `load_weights`.
 
-    Of what is no fraction, such as BatchNorm's number of batches, the last checkpoint's value is loaded.
+    Integers, such as BatchNorm's number of batches, have no mean: those of the last checkpoint are loaded.
     """
     means: dict[str, Tensor] = {}
     for checkpoint in checkpoints:

@@ -104,6 +104,7 @@ def defer_signals(signals: list[int]) -> Iterator[None]:
     """
 
     def note(number: int, frame: FrameType | None) -> None:
+        """Note a signal; say so if it is the first; after Ctrl-C, let the next one interrupt."""
         if not signals:
             again = "; press Ctrl-C again to stop at once" if number == signal.SIGINT else ""
             name = "Interrupted" if number == signal.SIGINT else signal.Signals(number).name

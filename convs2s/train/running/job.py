@@ -49,7 +49,7 @@ def training_fingerprint(job: Job, workers: int) -> dict[str, str]:
 
     Trainings with equal fingerprints that start from the same checkpoint proceed identically. The number of
     workers is that of all machines. Later keys count only where they do not have their default, so that a
-    checkpoint of before still fits.
+    checkpoint from before they existed still fits.
     """
     train = job.train
     files = [

@@ -52,7 +52,7 @@ from convs2s.train.training import State, Training
 PATTERN = checkpoint_name("*")
 LAST = "ended"
 START_MARK = "mark"
-"""File that says which start of several workers is the current one: its writer is one that sees this file."""
+"""File with the mark of the current start of several workers: a worker that finds its mark here may write."""
 
 
 class WorkFolder:
@@ -75,7 +75,7 @@ class WorkFolder:
     def resume(self, training: Training) -> str:
         """Resume from the newest usable checkpoint; return a message that describes what was done.
 
-        Unusable checkpoints stay where they are; one that only a later version of convs2s can read is a
+        Unusable checkpoints stay where they are; one that only a later version of convs2s can read raises a
         NewerFormatError.
         """
         faults = []
