@@ -34,7 +34,7 @@ def alignment_error_rate(hypotheses: Iterable[PairLinks], references: Iterable[P
         hypotheses: for each pair, the links A of an aligner, as (source, target) positions.
         references: for each pair, the true links S.
     """
-    common, total = 0, 0
+    common = total = 0
     for hypothesis, reference in zip(hypotheses, references, strict=True):
         common += len(set(hypothesis) & set(reference))
         total += len(set(hypothesis)) + len(set(reference))
@@ -73,19 +73,23 @@ def equal_entries(entries: dict[str, str], wanted: dict[str, str], source: Path)
     return equal / sum(frequency[word] for word in linked)
 
 
-def compare(name: str, arguments: argparse.Namespace, folder: Path) -> dict[str, float]:
-    """Return how well the links of an aligner agree with those of the built-in one and with true links."""
+def compare(
+    aligners: Sequence[str], arguments: argparse.Namespace, folder: Path
+) -> dict[str, dict[str, float]]:
+    """Return, by aligner, how well its links agree with those of the built-in one and with true links."""
     corpus, words = number_words(arguments.source, arguments.target, folder)
     dictionaries = {}
-    for aligner in (name, "builtin"):
-        entries = build_dictionary(corpus, words, pack_links(read_links(folder / aligner)))
-        dictionaries[aligner] = {entry.source: entry.target for entry in entries}
-    error_rate = alignment_error_rate(read_links(folder / name), read_links(folder / "builtin"))
-    row = {"F1 with builtin": 1.0 - error_rate}
-    row["equal entries"] = equal_entries(dictionaries[name], dictionaries["builtin"], arguments.source)
-    if arguments.gold:
-        row["AER"] = alignment_error_rate(read_links(folder / name), read_links(arguments.gold))
-    return row
+    for name in aligners:
+        entries = build_dictionary(corpus, words, pack_links(read_links(folder / name)))
+        dictionaries[name] = {entry.source: entry.target for entry in entries}
+    rows: dict[str, dict[str, float]] = {}
+    for name in aligners:
+        error_rate = alignment_error_rate(read_links(folder / name), read_links(folder / "builtin"))
+        equal = equal_entries(dictionaries[name], dictionaries["builtin"], arguments.source)
+        rows[name] = {"F1 with builtin": 1.0 - error_rate, "equal entries": equal}
+        if arguments.gold:
+            rows[name]["AER"] = alignment_error_rate(read_links(folder / name), read_links(arguments.gold))
+    return rows
 
 
 def main(options: Sequence[str] | None = None) -> None:
@@ -99,13 +103,14 @@ def main(options: Sequence[str] | None = None) -> None:
     arguments = parser.parse_args(options)
     with TemporaryDirectory() as name:
         folder = Path(name)
+        aligners = available()
         measure("builtin", arguments, folder / "builtin")  # compiles
         costs = pd.DataFrame(
             {"aligner": aligner, **measure(aligner, arguments, folder / aligner)}
             for _ in range(arguments.rounds)
-            for aligner in available()
+            for aligner in aligners
         )
-        agreement = {aligner: compare(aligner, arguments, folder) for aligner in available()}
+        agreement = compare(aligners, arguments, folder)
     medians = costs.groupby("aligner", sort=False).median().rename_axis(None)
     print(medians.join(pd.DataFrame(agreement).T).round(3).to_string())
 

@@ -73,12 +73,13 @@ def wait(device: torch.device) -> None:
 def measure(work: Work, device: torch.device) -> Speed:
     """Do the work once; return its speed."""
     wait(device)
-    clock_start, processor_start = time.perf_counter(), time.process_time()
+    clock_start = time.perf_counter()
+    processor_start = time.process_time()
     units = work()
     wait(device)
     clock = time.perf_counter() - clock_start
-    processor = time.process_time() - processor_start
-    return Speed(units / clock, units / (max(processor, 1e-9) / torch.get_num_threads()))
+    processor = max(time.process_time() - processor_start, 1e-9) / torch.get_num_threads()
+    return Speed(units / clock, units / processor)
 
 
 def children_cpu_seconds() -> float:
@@ -117,16 +118,23 @@ def fast_dtypes(device: torch.device) -> list[Precision]:
 
 
 def product_peak(name: str, device: torch.device) -> float:
-    """Return a dtype's FLOP/s in large matrix products: the highest of 20; on a CPU, by processor time."""
+    """Return a dtype's FLOP/s in large matrix products."""
     rows = ROWS[device.type]
-    x, y = (torch.randn(rows, rows, device=device).to(getattr(torch, name)) for _ in range(2))
+    dtype: torch.dtype = getattr(torch, name)
+    x = torch.randn(rows, rows, device=device).to(dtype)
+    y = torch.randn(rows, rows, device=device).to(dtype)
     product = x @ y
 
     def multiply() -> float:
         torch.mm(x, y, out=product)
         return 2.0 * rows**3
 
-    speeds = [measure(multiply, device) for _ in range(20)]
+    return peak(multiply, device)
+
+
+def peak(work: Work, device: torch.device) -> float:
+    """Return the highest of 20 speeds: on a GPU by wall time, on a CPU by processor time."""
+    speeds = [measure(work, device) for _ in range(20)]
     return max(speed.clock if device.type == "cuda" else speed.processor for speed in speeds)
 
 

@@ -20,7 +20,6 @@ If fairseq is installed, an imported model can be compared with it, on tokenized
 Import with --max-length-of batch so that all hypotheses have fairseq's length limits.
 """
 
-import time
 from collections.abc import Sequence
 from functools import partial
 from itertools import islice
@@ -36,6 +35,7 @@ from benchmarks.machine import (
     in_turns,
     machine,
     make_parser,
+    peak,
     print_table,
     product_peak,
     speeds_as_json,
@@ -90,13 +90,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         works = {name: partial(work, way, texts) for name, way in ways.items()}
         expected = tokens(plain, texts)
         for name, speeds in in_turns(works, options.rounds, CPU).items():
-            pairs = zip(tokens(ways[name], texts), expected, strict=True)
+            found = expected if name == PLAIN else tokens(ways[name], texts)
+            same = sum(hypothesis == wanted for hypothesis, wanted in zip(found, expected, strict=True))
             sentences = speeds_as_json(speeds)
             _, precision = name.split()
             seconds = flop / peaks[precision]  # of a sentence's products at full speed
             results.append({
                 "beam_size": beam_size, "path": name, "sentences": sentences,
-                "same_hypotheses": sum(hypothesis == wanted for hypothesis, wanted in pairs) / len(texts),
+                "same_hypotheses": same / len(texts),
                 "share_of_products": sentences[timed_by]["median"] * seconds,
             })  # fmt: skip
     print_table(COLUMNS, (cells(result, timed_by) for result in results))
@@ -123,12 +124,12 @@ def int8_peak() -> float:
     """Return the operations per second of a large matrix product in 8-bit integers."""
     rows = torch.randint(1, 128, (1024, 1024), dtype=torch.uint8)
     packed = torch.ops.onednn.qlinear_prepack(torch.ones(1024, 1024, dtype=torch.int8), None)
-    seconds = []
-    for _ in range(20):
-        start = time.process_time()
+
+    def multiply_once() -> float:
         multiply(rows, packed, 1024, 64)
-        seconds.append(time.process_time() - start)
-    return 2 * 1024**3 / min(seconds) * torch.get_num_threads()
+        return 2.0 * 1024**3
+
+    return peak(multiply_once, CPU)
 
 
 def work(translator: Way, texts: list[str]) -> float:
