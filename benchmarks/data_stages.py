@@ -130,7 +130,8 @@ def extrapolate(pairs: NDArray[np.int64], values: NDArray[np.float64]) -> tuple[
 
     def predict(count: int, size: int) -> tuple[float, float]:
         """Return the exponent and the value at a size, from the first `count` measurements."""
-        x, y = pairs[:count], np.maximum(values[:count], 1e-3)
+        x = pairs[:count]
+        y = np.maximum(values[:count], 1e-3)
         exponent, factor = np.polyfit(np.log(x), np.log(y), 1)
         line = np.polyval(np.polyfit(x, y, 1, w=1 / y), size)
         return float(exponent), float(max(np.exp(factor) * size**exponent, line))

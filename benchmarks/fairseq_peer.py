@@ -64,10 +64,9 @@ def fairseq_variant(
     """Return fairseq's training of a model as large as ours, in float32, on the data of our training."""
     model = fairseq_model(params, sizes, training.model.dropout.p).to(training.workers.device)
     assert isinstance(training.optimizer, Nesterov)
-    optimizer = importlib.import_module("fairseq.optim.nag").NAG
-    return FairseqVariant(
-        training, model, optimizer(model.parameters(), lr=0.1, momentum=training.optimizer.momentum), batches
-    )
+    nesterov = importlib.import_module("fairseq.optim.nag").NAG
+    optimizer = nesterov(model.parameters(), lr=0.1, momentum=training.optimizer.momentum)
+    return FairseqVariant(training, model, optimizer, batches)
 
 
 def fairseq_model(params: ModelParams, sizes: tuple[int, int], dropout: float) -> nn.Module:

@@ -44,7 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for _ in range(options.rounds + 1):
         for name, command in commands.items():
             costs[name].append(cost(command))
-    results, rows = [], []
+    results = []
+    rows = []
     for name, (_, *rounds) in costs.items():  # the first round was the warm-up
         seconds, processor = (spread(values) for values in zip(*rounds, strict=True))
         results.append({"command": name, "seconds": seconds, "processor_seconds": processor})

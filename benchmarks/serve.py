@@ -60,7 +60,7 @@ def measurements(options: argparse.Namespace, lines: Sequence[str]) -> Iterator[
 
 @contextmanager
 def start_server(options: argparse.Namespace, batch_lines: int) -> Iterator[str]:
-    """Run a server on a free port; give its address."""
+    """Run a server on a free port; yield its address."""
     command = [sys.executable, "-m", "convs2s.cli", "serve", "--model", str(options.model), "--port", "0"]
     numbers = ["--threads", str(options.threads), "--batch-lines", str(batch_lines)]
     with subprocess.Popen([*command, *numbers], stderr=subprocess.PIPE, encoding="utf-8") as server:
@@ -73,7 +73,11 @@ def start_server(options: argparse.Namespace, batch_lines: int) -> Iterator[str]
 
 
 async def measure(address: str, pair: tuple[str, str], lines: Sequence[str], clients: int) -> list[float]:
-    """Send every line; return requests, requests per second, and three percentiles of milliseconds."""
+    """Send every line.
+
+    Returns:
+        Number of requests, requests per second, and three percentiles of the latency in milliseconds.
+    """
     source, target = pair
     waiting = iter(lines)  # from which each client takes its next line
     seconds = list[float]()
@@ -81,16 +85,19 @@ async def measure(address: str, pair: tuple[str, str], lines: Sequence[str], cli
     async with httpx.AsyncClient(limits=limits, timeout=600, trust_env=False) as connection:
 
         async def client() -> None:
+            """Send waiting lines, each once the one before is answered, until none is left."""
             for line in waiting:
                 begin = time.perf_counter()
                 fields = {"q": line, "source": source, "target": target}
-                (await connection.post(f"{address}translate", json=fields)).raise_for_status()
+                response = await connection.post(f"{address}translate", json=fields)
+                response.raise_for_status()
                 seconds.append(time.perf_counter() - begin)
 
         begin = time.perf_counter()
         await asyncio.gather(*(client() for _ in range(clients)))
         taken = time.perf_counter() - begin
-    return [len(seconds), len(seconds) / taken, *(1000 * np.percentile(seconds, [50, 95, 99])).tolist()]
+    milliseconds = 1000 * np.percentile(seconds, [50, 95, 99])
+    return [len(seconds), len(seconds) / taken, *milliseconds.tolist()]
 
 
 if __name__ == "__main__":

@@ -59,7 +59,8 @@ class Variant:
         """Make an update; return its target tokens."""
         self.training.model.train()
         loaded = self.training.load(next(self.batches))
-        finish_update(self.training, queue_update(self.training, self.losses, loaded, 0.1), loaded, 0.1)
+        queued = queue_update(self.training, self.losses, loaded, 0.1)
+        finish_update(self.training, queued, loaded, 0.1)
         self.training.state.updates += 1
         return loaded.batch.target_tokens
 
@@ -114,9 +115,10 @@ def measure(
     results = []
     for name, speeds in measured.items():
         values = speeds_as_json(speeds)
+        _, precision = name.split()
         results.append({
             "preset": preset, "tokens": tokens, "variant": name, "target_tokens": values,
-            "share_of_products": values[by]["median"] * flop / peaks[name.split()[1]],
+            "share_of_products": values[by]["median"] * flop / peaks[precision],
             "flop_per_token": flop, "peak_memory_bytes": memory[name],
         })  # fmt: skip
     return results

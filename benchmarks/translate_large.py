@@ -32,7 +32,7 @@ from benchmarks.machine import (
 )
 from benchmarks.train_step import narrow
 from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.load import choose_model
+from convs2s.decode.choose_model import choose_model
 from convs2s.decode.search import SearchModel
 from convs2s.fairseq.importer import SEARCH
 from convs2s.ids.vocabulary import EOS, PAD
@@ -64,7 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     torch.set_num_threads(options.threads)
     about = {"machine": machine(["numba", "ctranslate2"]), "options": vars(options) | {"json": None}}
     print(", ".join(f"{key} {value}" for key, value in about["machine"].items()))
-    results, rows = [], []
+    results = []
+    rows = []
     with tempfile.TemporaryDirectory() as folder:
         systems = ours(options)
         if find_spec("ctranslate2") is not None:

@@ -57,8 +57,8 @@ class Bench:
 
     def translation(self, beam_size: int) -> dict[str, Work]:
         """Return functions that translate the batch and return its words, without and with selection."""
-        limits_of_search = {"beam_size": beam_size, "min_length": self.words}
-        search = BeamSearch(SEARCH.model_copy(update=limits_of_search), keep_attention=False)
+        params = SEARCH.model_copy(update={"beam_size": beam_size, "min_length": self.words})
+        search = BeamSearch(params, keep_attention=False)
         source = torch.from_numpy(self.source).to(self.device)
         limits = [self.words] * len(source)
         model = StepwiseModel(self.model)
@@ -81,7 +81,8 @@ class Bench:
         def gradients(types: torch.Tensor | None) -> int:
             """Compute loss and gradients over these target entries; return the words of the batch."""
             self.model.zero_grad()
-            losses(source, target, real, types)[0].backward()
+            loss, _ = losses(source, target, real, types)
+            loss.backward()
             return len(source) * self.words
 
         def selected_gradients() -> int:
