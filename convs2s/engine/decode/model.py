@@ -3,7 +3,7 @@
 What it computes. Logits and attention of the next token, as `convs2s.decode.stepwise_model`, which writes the
 paper's formulas down plainly and runs on any device. Results in float32 differ only in the order of sums; in
 bfloat16 and int8 also by the rounding of factors. One test compares every precision with the plain model, for
-every kind of layer; `convs2s.decode.choose_model` does so for each model that is loaded.
+every kind of layer; `convs2s.decode.choose_model` compares each model that is loaded, in float32.
 
 Why it is not PyTorch. A step of beam search is small: some dozens of rows, a few hundred channels. Matrix
 products take half of the plain model's time; the rest goes into some twenty PyTorch operations per layer,

@@ -85,7 +85,7 @@ def end_after(report: UpdateReport | EpochReport, training: Training) -> None:
 
 
 def end_by_signal(signals: Sequence[int]) -> NoReturn:
-    """End as the first of the signals does, with the exit status that shells give to such a process.
+    """End as the first of the signals would end the process, with the exit status that shells show then.
 
     A worker that got no signal itself, because another did, ends as after Ctrl-C.
     """
