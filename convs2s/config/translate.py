@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from convs2s.config.section import MOST_TOKENS, Section
+from convs2s.config.section import MOST_TOKENS, Section, later
 from convs2s.config.text import SelectionParams
 
 Alpha = Annotated[float, Field(ge=0, le=10)]
@@ -41,6 +41,9 @@ class TranslateParams(Section):
     processor or GPU multiplies it faster, else float32. int8 is for x86 CPUs."""
     selection: SelectionParams | None
     """Target entries scored in a batch; null: the whole vocabulary."""
+    split_sentences: bool = later(True, since="1.1.0")
+    """Whether text that users send is translated sentence by sentence; false for a model that was trained on
+    longer texts. The pipeline's own lines are never split."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

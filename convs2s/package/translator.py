@@ -1,4 +1,4 @@
-"""Text in, text out: one line in, one line out, for any input."""
+"""Text in, text out, for any input: sentence by sentence, or each text as one sentence."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +17,7 @@ from convs2s.decode.word_translator import GivenScore, WordTranslator
 from convs2s.package.facts import Facts, read_facts
 from convs2s.package.folder import check_same, check_whole, load_tokenizers, read_settings
 from convs2s.text.alignment.dictionary import read_dictionary
+from convs2s.text.sentences import join_sentences, split_sentences
 from convs2s.text.words.tokenization import Tokenizer
 
 Texts = TypeVar("Texts", str, Sequence[str])
@@ -57,6 +58,36 @@ class Translation:
     unknown_characters: int = 0
 
 
+@dataclass(frozen=True)
+class TranslatedText:
+    """A text whose sentences were translated one by one.
+
+    Attributes:
+        sentences: of the text, each with the white space that follows it; none if the text is empty.
+        translations: up to n_best of each sentence, best first; at least one.
+        language: of the translations.
+    """
+
+    sentences: list[str]
+    translations: list[list[Translation]]
+    language: str
+
+    @property
+    def text(self) -> str:
+        """The best translation of the text."""
+        return self.of_rank(0)
+
+    @property
+    def unknown_characters(self) -> int:
+        """Number of the text's characters that the model never saw."""
+        return sum(best.unknown_characters for best, *_ in self.translations)
+
+    def of_rank(self, rank: int) -> str:
+        """Return the translation of the text in which each sentence has this rank, from 0, or its last."""
+        chosen = [ranked[min(rank, len(ranked) - 1)].text for ranked in self.translations]
+        return join_sentences(self.sentences, chosen, self.language)
+
+
 class Translator:
     """A model, or an ensemble, with everything needed to translate text; made by `load`.
 
@@ -82,16 +113,70 @@ class Translator:
         self.facts = facts
 
     def translate(
-        self, texts: Texts, *, prefixes: Texts | None = None, sampling: Sampling | None = None
+        self,
+        texts: Texts,
+        *,
+        prefixes: Texts | None = None,
+        sampling: Sampling | None = None,
+        split_sentences: bool | None = None,
     ) -> Texts:
         """Return the best translation of a text, or of each of several; empty for an empty text.
 
-        A translation has no line ends. Pass many texts at a time: they are sorted by length and translated in
-        batches. Arguments and errors are those of `translate_n_best`.
+        Pass many texts at a time: they are sorted by length and translated in batches. Arguments and errors
+        are those of `translate_n_best`, and
+
+        Args:
+            split_sentences: translate a text's sentences one by one, and keep the white space between them,
+                line ends included; False: each text is one sentence, and its translation has no line ends;
+                None: as packaged, but False with prefixes.
+
+        Raises:
+            ValueError: with prefixes, each of which belongs to one sentence, if split_sentences is True.
         """
-        n_best_lists = self.translate_n_best(texts, prefixes=prefixes, sampling=sampling)
-        best = [translations[0].text for translations in n_best_lists]
+        if split_sentences and prefixes is not None:
+            raise ValueError("prefixes are of single sentences. Expected split_sentences of False or None.")
+        if split_sentences is None:
+            split_sentences = self.words.params.split_sentences and prefixes is None
+        if split_sentences:
+            best = [translated.text for translated in self.translate_texts(texts, sampling=sampling)]
+        else:
+            n_best_lists = self.translate_n_best(texts, prefixes=prefixes, sampling=sampling)
+            best = [translations[0].text for translations in n_best_lists]
         return best[0] if isinstance(texts, str) else best
+
+    def translate_texts(
+        self,
+        texts: str | Sequence[str],
+        *,
+        sampling: Sampling | None = None,
+        on_done: Callable[[int], object] | None = None,
+    ) -> list[TranslatedText]:
+        """Translate the sentences of each text one by one; those of all texts share batches.
+
+        Arguments and errors are those of `translate_n_best`; drawn translations depend on the number of the
+        sentence.
+        """
+        split = [self.split(text) for text in as_texts(texts)]
+        sentences = [sentence for text in split for sentence in text]
+        done = reported = 0  # sentences, texts
+
+        def report(count: int) -> None:
+            """Report as many texts as further sentences are complete, as if all texts had as many."""
+            nonlocal done, reported
+            done += count
+            texts_done = len(split) if done == len(sentences) else done * len(split) // len(sentences)
+            if on_done is not None:
+                on_done(texts_done - reported)
+            reported = texts_done
+
+        n_best_lists = iter(self.translate_n_best(sentences, sampling=sampling, on_done=report))
+        return [
+            TranslatedText(text, [next(n_best_lists) for _ in text], self.target.language) for text in split
+        ]
+
+    def split(self, text: str) -> list[str]:
+        """Return the sentences of a text, each with the white space that follows it."""
+        return split_sentences(text, self.source.language)
 
     def translate_n_best(
         self,
@@ -102,7 +187,7 @@ class Translator:
         sampling: Sampling | None = None,
         on_done: Callable[[int], object] | None = None,
     ) -> list[list[Translation]]:
-        """Return up to n_best translations of each text, best first; at least one.
+        """Return up to n_best translations of each text, taken as one sentence, best first; at least one.
 
         Characters that the model never saw in training, such as emoji or another script, and words with such
         letters are left out of what it translates, and put back into the translation.

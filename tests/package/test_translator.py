@@ -45,6 +45,50 @@ def test_text_is_tokenized_translated_and_detokenized(tmp_path: Path) -> None:
     assert translator.translate("ein Hund", prefixes="Haus") == "Haus Hund"
 
 
+TEXT = "ein Haus.  ein Hund.\n\nund noch eins."
+
+
+def test_a_text_is_translated_sentence_by_sentence(tmp_path: Path) -> None:
+    """As if each were a text of its own; the white space between them stays. A packaged setting says so."""
+    package = write_small_package(tmp_path)
+    translator = load(package, "cpu", n_best=2, beam_size=2)
+    first, second, third = translator.translate(["ein Haus.", "ein Hund.", "und noch eins."])
+    whole = f"{first}  {second}\n\n{third}"
+    assert translator.translate(TEXT) == whole
+    assert translator.translate(["", TEXT, " "]) == ["", whole, ""]
+    unsplit = load(package, "cpu", split_sentences=False)
+    assert unsplit.translate(TEXT) == unsplit.translate_n_best(TEXT)[0][0].text != whole
+    assert unsplit.translate(TEXT, split_sentences=True) == whole
+    assert translator.translate(TEXT, split_sentences=False) == unsplit.translate(TEXT)
+
+
+def test_the_sentences_of_a_text_have_their_n_best_lists(tmp_path: Path) -> None:
+    """The text of a rank has that rank of each sentence; samples are numbered by sentences."""
+    translator = load(write_small_package(tmp_path), "cpu", n_best=3, beam_size=3)
+    done = list[int]()
+    empty, translated = translator.translate_texts(["", TEXT], on_done=done.append)
+    assert (empty.text, empty.sentences, empty.unknown_characters) == ("", [], 0)
+    assert translated.sentences == ["ein Haus.  ", "ein Hund.\n\n", "und noch eins."]
+    n_best_lists = translator.translate_n_best(["ein Haus.", "ein Hund.", "und noch eins."])
+    assert translated.translations == n_best_lists
+    texts = [ranked[1].text for ranked in n_best_lists]
+    assert translated.of_rank(1) == f"{texts[0]}  {texts[1]}\n\n{texts[2]}"
+    assert sum(done) == 2
+    sampling = Sampling(seed=3)
+    [sampled] = translator.translate_texts(TEXT, sampling=sampling)
+    drawn = translator.translate_n_best(translated.sentences, sampling=sampling)
+    assert sampled.translations == drawn
+
+
+def test_a_prefix_belongs_to_one_sentence(tmp_path: Path) -> None:
+    """So a text with a prefix is taken as one sentence, and cannot be split."""
+    translator = load(write_small_package(tmp_path), "cpu")
+    [[whole]] = translator.translate_n_best(TEXT, prefixes="Haus")
+    assert translator.translate(TEXT, prefixes="Haus") == whole.text
+    with pytest.raises(ValueError, match="prefixes are of single sentences"):
+        translator.translate(TEXT, prefixes="Haus", split_sentences=True)
+
+
 def test_a_given_translation_has_the_likelihood_that_the_model_gives_it(tmp_path: Path) -> None:
     """It is worked out from the outputs of the models; an ensemble takes the mean of their probabilities.
 
@@ -121,7 +165,7 @@ def test_a_prefix_stays_as_it_is_given(tmp_path: Path, replace: bool) -> None:
 @pytest.mark.filterwarnings("ignore:A sentence has")
 def test_one_line_in_gives_one_line_out(tmp_path: Path) -> None:
     """Line i of the output must translate line i, whatever is in it, even if it is split into parts."""
-    results = parrot(tmp_path, {}, limit=32).translate(STRANGE)
+    results = parrot(tmp_path, {}, limit=32).translate(STRANGE, split_sentences=False)
     assert len(results) == len(STRANGE)
     assert results[:3] == ["", "", ""]
     assert results[10].split() == ["Haus"] * 2000
@@ -132,7 +176,8 @@ def test_one_line_in_gives_one_line_out(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore:A sentence has")
 def test_a_trained_model_gives_one_line_for_one_line(tmp_path: Path) -> None:
     """Unlike the parrot, it has pieces of unknown characters."""
-    results = load(write_small_package(tmp_path), "cpu").translate([text[:300] for text in STRANGE])
+    translator = load(write_small_package(tmp_path), "cpu", split_sentences=False)
+    results = translator.translate([text[:300] for text in STRANGE])
     assert len(results) == len(STRANGE)
     assert results[0] == ""
     assert all("\n" not in result and "\r" not in result for result in results)

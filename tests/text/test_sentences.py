@@ -1,0 +1,66 @@
+"""Where a text is split into sentences, and how their translations are joined."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from convs2s.text.sentences import join_sentences, split_sentences
+
+SPLIT = [
+    ("en", ["I like tea.  ", "She likes coffee.\t", "They live in Berlin."]),
+    ("en", ["Mr. Smith, e.g., lives at St. Mary's. ", "It is 3.5 km away. ", '"Why?" he asked.']),
+    ("en", ["1. Open the door. ", "2. Close it. ", "How many? ", "5."]),
+    ("en", [" A heading\n\n", "Its text. ", "Goes on\n", "in another sentence.\r\n"]),
+    ("de", ["Am 3. Mai kam z. B. Dr. Müller. ", "Er sagte: „Komm!“ ", "Dann ging er."]),
+    ("fr", ["M. Dupont aime le thé. ", "Pourquoi ? ", "Je ne sais pas !"]),
+    ("ja", ["彼は「はい。」と言った。", "『本当？』って聞いた。", "明日は雨です。"]),
+    ("zh", ["我喜欢茶。", "她喜欢咖啡！", "为什么？"]),
+    ("hi", ["मुझे चाय पसंद है। ", "उसे कॉफ़ी पसंद है।"]),
+    ("xx", ["One thing. ", "Another thing."]),
+    ("en", ["  "]),
+    ("en", []),
+]
+ALPHABET = [
+    *" \t\n\r\v\x1c\x85\xa0\u2028\u3000.!?。？।「」『』'\"()aAbÉ日と1",
+    "Mr.", "e.g. ", "A.", "3.5", "\ud800", "🦥", "\x00",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("language", "sentences"), SPLIT)
+def test_a_text_is_split_into_its_sentences(language: str, sentences: list[str]) -> None:
+    """White space goes with the sentence before; the number of an item, a quote with what follows it."""
+    assert split_sentences("".join(sentences), language) == sentences
+
+
+@given(
+    st.lists(st.sampled_from(ALPHABET), max_size=20), st.sampled_from(["en", "de", "ja", "zh", "hi", "xx"])
+)
+def test_nothing_is_lost(parts: list[str], language: str) -> None:
+    """Whatever a text is, its sentences are it, and each has something in it."""
+    text = "".join(parts)
+    sentences = split_sentences(text, language)
+    assert "".join(sentences) == text
+    assert all(sentence.strip() for sentence in sentences) or len(sentences) == 1
+    joined = join_sentences(sentences, ["x"] * len(sentences), "de")
+    assert joined.count("\n") == text.strip().count("\n") or not text.strip()
+
+
+@given(st.text(max_size=60))
+def test_any_characters_can_be_split(text: str) -> None:
+    """Users paste anything; sentencex alone fails on some white space after an initial."""
+    assert "".join(split_sentences(text, "en")) == text
+
+
+@pytest.mark.parametrize(
+    ("sentences", "language", "text"),
+    [
+        (["A.  ", "B.\t", "C.\r\n\r\n", "D. "], "de", "x  x\tx\r\n\r\nx"),
+        (["彼だ。", "雨だ。\u3000", "はい。"], "en", "x x x"),
+        (["A. ", "B.  ", "C."], "ja", "xx  x"),
+        (["A.\u2028", "B.\r", "C."], "de", "x x x"),
+        ([], "de", ""),
+    ],
+)
+def test_white_space_between_sentences_stays(sentences: list[str], language: str, text: str) -> None:
+    """But a single space is what the target language has between sentences, and a line stays one line."""
+    assert join_sentences(sentences, ["x"] * len(sentences), language) == text
