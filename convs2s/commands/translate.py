@@ -4,7 +4,7 @@ import argparse
 import contextlib
 import itertools
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -32,6 +32,12 @@ SEARCH = (
     "beam_size", "alpha", "max_length_ratio", "max_length_extra", "n_best", "batch_sentences", "precision",
 )  # fmt: skip
 """Options that change the settings of the model folder."""
+ONE_SENTENCE = ("prefix", "n_best", "scores", "score", "alignment")
+"""Options whose input or output belongs to one sentence."""
+MANY_LINES = 0.1
+"""Share of lines with several sentences above which the text is probably not one of a sentence a line."""
+OnDone = Callable[[int], object]
+"""Called with the number of lines that each batch completes."""
 EQUAL = "Expected two files of equal length: line i of one belongs to line i of the other."
 
 
@@ -66,6 +72,11 @@ def add(commands: Any) -> None:
     add("--replace", action=argparse.BooleanOptionalAction, help=text)
     text = "line i has the whole words that translation i begins with; may be empty (default: none)"
     add("--prefix", type=Path, metavar="FILE", help=text)
+    text = (
+        "translate each sentence of a line by itself, as it was trained, and keep the space between them "
+        "(default: typed lines as packaged, which is to split; else a line is one sentence)"
+    )
+    add("--split-sentences", action=argparse.BooleanOptionalAction, help=text)
     add = command.add_argument_group("output").add_argument
     text = (
         "write up to N lines per sentence, best first: SENTENCE ||| TEXT ||| SCORE, with sentences counted "
@@ -108,18 +119,18 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Translate input to output a chunk at a time, so that neither need fit in memory."""
-    check_range(options, 1, MOST_PROCESSES, "threads", "processes")
-    if options.score and (options.prefix or options.alignment or options.sample):
-        raise ValueError("--score does not translate. Leave out --prefix, --alignment and --sample.")
-    if options.input in STANDARD and Path("-") in (options.score, options.prefix):
-        raise ValueError("Standard input cannot be both texts of --score or --prefix. Name a file for one.")
-    if not options.sample and (options.temperature, options.top_k, options.seed) != (1.0, None, 1):
-        raise ValueError("--temperature, --top-k and --seed are for sampling. Add --sample, or omit them.")
+    check_options(options)
     translator, sampling = load_translator(options)
+    work = Work(translator, sampling, options)
     precision = translator.words.precision
     if precision.is_slow:
         print(f"convs2s: {precision}", file=sys.stderr)
-    if options.input in STANDARD and is_terminal(sys.stdin) and translator.facts is not None:
+    is_typed = options.input in STANDARD and is_terminal(sys.stdin)
+    one_sentence = list_one_sentence(options)
+    split_sentences = options.split_sentences
+    if split_sentences is None:
+        split_sentences = is_typed and not one_sentence and translator.words.params.split_sentences
+    if is_typed and translator.facts is not None:
         print(visible(f"{translator.facts.name}: {translator.facts.summary()}"), file=sys.stderr)
     name = "standard input" if options.input in STANDARD else str(options.input)
     second_path = options.score or options.prefix
@@ -141,30 +152,90 @@ def run(options: argparse.Namespace) -> None:
             smoothing=0,  # the average speed: recent speed misleads, as each chunk begins with long sentences
             disable=True if hides_bar else None,  # None hides it, too, if stderr is no terminal
         ) as bar:
-            number = unknown_characters = 0
             for texts in chunks(source, name, CHUNK_BATCHES * translator.words.params.batch_sentences):
                 paired = list(itertools.islice(second_lines, len(texts))) if second else None
                 if paired is not None and len(paired) < len(texts):  # two pipes
                     raise ValueError(f"{second_path} ended before {name} did. {EQUAL}")
                 if options.score and paired:
-                    scores = translator.score(texts, paired, bar.update)
-                    lines = [f"{score.log_likelihood:.4f}\t{score.tokens}" for score in scores]
-                    unknown_characters += sum(score.unknown_characters for score in scores)
+                    lines = work.score(texts, paired, bar.update)
+                elif split_sentences:
+                    lines = work.translate_sentences(texts, bar.update)
                 else:
-                    from_here = None if sampling is None else sampling.model_copy(update={"first": number})
-                    n_best_lists = translator.translate_n_best(
-                        texts, prefixes=paired, sampling=from_here, on_done=bar.update
-                    )
-                    lines = list(format_lines(n_best_lists, number, options))
-                    unknown_characters += sum(best.unknown_characters for best, *_ in n_best_lists)
-                    if links:
-                        for best, *_ in n_best_lists:
-                            pairs = [f"{source}-{target}" for source, target in translator.align(best)]
-                            links.write(" ".join(pairs).encode() + b"\n")  # the format of Pharaoh
+                    lines = work.translate_lines(texts, paired, bar.update, links)
                 out.writelines(line.encode() + b"\n" for line in lines)
                 out.flush()
-                number += len(texts)
-    report_unknown(unknown_characters, is_scoring=bool(options.score))
+    report_unknown(work.unknown_characters, is_scoring=bool(options.score))
+    if options.split_sentences is None and translator.words.params.split_sentences:
+        report_several(work.lines_of_several, work.lines, can_split=not one_sentence)
+
+
+class Work:
+    """Translates or scores one chunk of lines after another, and counts what they hold."""
+
+    def __init__(
+        self, translator: "Translator", sampling: "Sampling | None", options: argparse.Namespace
+    ) -> None:
+        self.translator = translator
+        self.sampling = sampling
+        self.options = options
+        self.lines = 0
+        self.sentences = 0  # if lines are split
+        self.lines_of_several = 0  # sentences, if lines are not split
+        self.unknown_characters = 0
+
+    def score(self, texts: list[str], translations: list[str], on_done: OnDone) -> list[str]:
+        """Return the likelihood and the length of each text's given translation."""
+        scores = self.translator.score(texts, translations, on_done)
+        self.unknown_characters += sum(score.unknown_characters for score in scores)
+        return [f"{score.log_likelihood:.4f}\t{score.tokens}" for score in scores]
+
+    def translate_sentences(self, texts: list[str], on_done: OnDone) -> list[str]:
+        """Return the translation of each text, sentence by sentence."""
+        sampling = self._sampling_from(self.sentences)
+        translated = self.translator.translate_texts(texts, sampling=sampling, on_done=on_done)
+        self.sentences += sum(len(text.sentences) for text in translated)
+        self.unknown_characters += sum(text.unknown_characters for text in translated)
+        return [text.text for text in translated]
+
+    def translate_lines(
+        self, texts: list[str], prefixes: list[str] | None, on_done: OnDone, links: IO[bytes] | None
+    ) -> list[str]:
+        """Return the output lines for texts, each taken as one sentence; write its links, if requested."""
+        n_best_lists = self.translator.translate_n_best(
+            texts, prefixes=prefixes, sampling=self._sampling_from(self.lines), on_done=on_done
+        )
+        if links:
+            for best, *_ in n_best_lists:
+                pairs = [f"{source}-{target}" for source, target in self.translator.align(best)]
+                links.write(" ".join(pairs).encode() + b"\n")  # the format of Pharaoh
+        lines = list(format_lines(n_best_lists, self.lines, self.options))
+        self.lines += len(texts)
+        self.lines_of_several += sum(len(self.translator.split(text)) > 1 for text in texts)
+        self.unknown_characters += sum(best.unknown_characters for best, *_ in n_best_lists)
+        return lines
+
+    def _sampling_from(self, number: int) -> "Sampling | None":
+        """Return how to draw for a text and those after it."""
+        return None if self.sampling is None else self.sampling.model_copy(update={"first": number})
+
+
+def check_options(options: argparse.Namespace) -> None:
+    """Raise ValueError if options do not go together."""
+    check_range(options, 1, MOST_PROCESSES, "threads", "processes")
+    if options.score and (options.prefix or options.alignment or options.sample):
+        raise ValueError("--score does not translate. Leave out --prefix, --alignment and --sample.")
+    if options.input in STANDARD and Path("-") in (options.score, options.prefix):
+        raise ValueError("Standard input cannot be both texts of --score or --prefix. Name a file for one.")
+    if not options.sample and (options.temperature, options.top_k, options.seed) != (1.0, None, 1):
+        raise ValueError("--temperature, --top-k and --seed are for sampling. Add --sample, or omit them.")
+    if options.split_sentences and (one_sentence := list_one_sentence(options)):
+        names = ", ".join(one_sentence)
+        raise ValueError(f"{names} is for one sentence a line. Leave it out, or leave out --split-sentences.")
+
+
+def list_one_sentence(options: argparse.Namespace) -> list[str]:
+    """Return the given options that belong to lines of one sentence."""
+    return [f"--{name.replace('_', '-')}" for name in ONE_SENTENCE if getattr(options, name)]
 
 
 def require_lines(second: IO[bytes], second_name: str, name: str, count: int | None) -> None:
@@ -173,6 +244,17 @@ def require_lines(second: IO[bytes], second_name: str, name: str, count: int | N
     if second_count != count:
         found = "is a pipe" if count is None else f"has {count}"
         raise ValueError(f"{second_name} has {second_count} lines but {name} {found}. {EQUAL}")
+
+
+def report_several(of_several: int, count: int, can_split: bool) -> None:
+    """Print how many of `count` lines have several sentences, if those are many, and what to do."""
+    if of_several > MANY_LINES * count:
+        advice = "--split-sentences translates each" if can_split else "give one a line"
+        print(
+            f"convs2s: {of_several} of {count} lines have several sentences, of which a model that was "
+            f"trained on single ones may leave some out: {advice} (--no-split-sentences: no such message)",
+            file=sys.stderr,
+        )
 
 
 def report_unknown(count: int, is_scoring: bool) -> None:

@@ -57,6 +57,53 @@ def test_an_empty_file_gives_an_empty_file(package: Path, tmp_path: Path) -> Non
     assert run(tmp_path, "", "--model", str(package)) == []
 
 
+PARAGRAPH = "ein Haus. ein Hund.\n"
+
+
+def test_the_sentences_of_a_line_are_translated_if_requested(
+    package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By default, a line of a file is one sentence; if many are not, a message says what to do."""
+    model = ("--model", str(package))
+    sentences = run(tmp_path, "ein Haus.\nein Hund.\n", *model)
+    assert capsys.readouterr().err == ""
+    assert run(tmp_path, PARAGRAPH, *model, "--split-sentences") == [" ".join(sentences)]
+    assert capsys.readouterr().err == ""
+    whole = run(tmp_path, PARAGRAPH, *model)
+    assert whole == run(tmp_path, PARAGRAPH, *model, "--no-split-sentences") != [" ".join(sentences)]
+    assert capsys.readouterr().err == (
+        "convs2s: 1 of 1 lines have several sentences, of which a model that was trained on single ones may "
+        "leave some out: --split-sentences translates each (--no-split-sentences: no such message)\n"
+    )
+    run(tmp_path, PARAGRAPH, *model, "--n-best", "1")
+    assert ": give one a line (" in capsys.readouterr().err
+    run(tmp_path, PARAGRAPH + 9 * "ein Haus.\n", *model)
+    assert capsys.readouterr().err == ""
+
+
+def test_samples_of_sentences_do_not_depend_on_the_chunk(
+    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are numbered through the whole file."""
+    sample = ("--model", str(package), "--split-sentences", "--sample", "--batch-sentences", "1")
+    lines = run(tmp_path, 4 * PARAGRAPH, *sample)
+    assert len(set(lines)) > 1
+    monkeypatch.setattr("convs2s.commands.translate.CHUNK_BATCHES", 1)
+    assert run(tmp_path, 4 * PARAGRAPH, *sample) == lines
+
+
+@pytest.mark.parametrize(
+    "option", ["--n-best=2", "--scores", "--prefix=in.txt", "--alignment=a.txt", "--score=a"]
+)
+def test_what_belongs_to_one_sentence_needs_one_a_line(
+    package: Path, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A score or a link of several sentences would have no meaning."""
+    assert main(["translate", "--model", str(package), "--split-sentences", option]) == 2
+    name = option.partition("=")[0]
+    assert f"{name} is for one sentence a line." in capsys.readouterr().err
+
+
 def test_characters_that_the_model_never_saw_are_copied_and_counted(
     package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,6 +13,7 @@ import pytest
 from convs2s.cli import main
 from convs2s.commands.translate_files import lines_as_they_arrive
 from convs2s.package.facts import Facts
+from convs2s.package.translator import load
 from tests.package.small_package import FACTS
 
 SECONDS = 60
@@ -86,14 +87,15 @@ def test_a_user_who_types_gets_a_hint_and_a_prompt(
     summary = FACTS.summary()
     monkeypatch.setattr(Facts, "summary", lambda _: f"{summary}\x1b[2J")
     shown = terminal(monkeypatch)
-    stdin = Terminal("ein Haus.\n\n")
+    stdin = Terminal("ein Haus. ein Hund.\n\n")
     monkeypatch.setattr(sys, "stdin", stdin)
     with Path(os.devnull).open("rb") as device:  # like a terminal, not a regular file
         monkeypatch.setattr(stdin, "buffer", device, raising=False)
         assert main(["translate", "--model", str(package), "--device", "cpu"]) == 0
     known = f"{FACTS.name}: {summary}\ufffd[2J\n"
     assert shown.getvalue() == known + "Type a sentence and press Enter. Ctrl-D ends.\n> > > \n"
-    assert capfd.readouterr().out.count("\n") == 2
+    sentences = load(package, "cpu").translate(["ein Haus.", "ein Hund."])
+    assert capfd.readouterr().out == f"{' '.join(sentences)}\n\n"
 
 
 def test_a_file_gets_a_bar_with_the_speed(
