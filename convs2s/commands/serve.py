@@ -42,6 +42,8 @@ def add(commands: Any) -> None:
     add("--beam-size", type=int, metavar="N", help="hypotheses kept per line (default: the model folder's)")
     text = "replace unknown words by attention (default: the model folder's)"
     add("--replace", action=argparse.BooleanOptionalAction, help=text)
+    text = "translate each sentence of a line by itself (default: as packaged, which is to split)"
+    add("--split-sentences", action=argparse.BooleanOptionalAction, help=text)
     add_processor(add)
     add("--max-characters", type=int, default=10_000, metavar="N", help="longest text of a request")
     add("--max-lines", type=int, default=200, metavar="N", help="most lines of a request")
@@ -76,7 +78,9 @@ def run(options: argparse.Namespace) -> None:
     from convs2s.serve.requests import RequestReader  # noqa: PLC0415
 
     with pause_garbage_collection():
-        pairs = load_pairs(options.model, options.device, options.beam_size, options.replace)
+        pairs = load_pairs(
+            options.model, options.device, options.beam_size, options.replace, options.split_sentences
+        )
     for pair in pairs:
         print(f"convs2s: {pair}: {pair.translator.words.precision}", file=sys.stderr)
     batcher = Batcher(options.batch_lines, options.threads)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pydantic import BaseModel, Field
 
 from convs2s.package.layer_attention import LayerAttention
-from convs2s.package.translator import Translation
+from convs2s.package.translator import TranslatedText, Translation
 from convs2s.serve.pairs import Pair
 from convs2s.text.languages import language_name
 
@@ -48,19 +48,31 @@ class Model(BaseModel):
 
 
 class Alternative(BaseModel):
-    """A translation of a line."""
+    """A translation of a line or a sentence."""
 
     text: str
-    score: float = Field(description="log-likelihood / length^alpha, in nats.")
-    log_likelihood: float = Field(description="In nats.")
+    score: float = Field(
+        description="log-likelihood / length^alpha, in nats; of several sentences, the mean over them."
+    )
+    log_likelihood: float = Field(description="In nats; of several sentences, the sum over them.")
 
 
-class Line(BaseModel):
-    """A line of the text with its translations, best first."""
+class Sentence(BaseModel):
+    """A sentence with its translations, best first."""
 
     source: str
     hypotheses: list[Alternative]
+
+
+class Line(Sentence):
+    """A line of the text with its translations, best first.
+
+    The first hypothesis of a line of several sentences has the best of each, the second the second best, or
+    the last if there are fewer.
+    """
+
     unknownCharacters: int | None = Field(None, description=UNKNOWN)
+    sentences: list[Sentence] | None = Field(None, description="Of a line of several, each.")
 
 
 class Attended(BaseModel):
@@ -85,21 +97,30 @@ def list_languages(pairs: Sequence[Pair]) -> list[Language]:
     ]
 
 
-def list_alternatives(lines: Sequence[Sequence[Translation]], limit: int) -> list[str]:
-    """Return further translations of a text, best first; as many as its line with the most, up to a limit."""
-    most = max(map(len, lines)) - 1  # without the best ones
+def list_alternatives(lines: Sequence[TranslatedText], limit: int) -> list[str]:
+    """Return further translations of a text, best first; as many as its sentence with the most has.
+
+    Args:
+        limit: to the number of further translations.
+    """
+    most = max(count_ranks(line) for line in lines) - 1  # without the best ones
     ranks = range(1, 1 + min(limit, most))
     return list(dict.fromkeys(join(lines, rank) for rank in ranks))
 
 
-def join(lines: Sequence[Sequence[Translation]], rank: int) -> str:
-    """Return the translation of a text's lines, each with this rank (from 0), or its last one."""
-    return "\n".join(ranked[min(rank, len(ranked) - 1)].text for ranked in lines)
+def count_ranks(line: TranslatedText) -> int:
+    """Return the number of translations of the line's sentence with the most; at least one."""
+    return max((len(ranked) for ranked in line.translations), default=1)
 
 
-def count_unknown(lines: Sequence[Sequence[Translation]]) -> int | None:
+def join(lines: Sequence[TranslatedText], rank: int) -> str:
+    """Return the translation of a text's lines, with this rank (from 0) of each of their sentences."""
+    return "\n".join(line.of_rank(rank) for line in lines)
+
+
+def count_unknown(lines: Sequence[TranslatedText]) -> int | None:
     """Return the number of characters of some lines that the model never saw; None if there are none."""
-    return sum(ranked[0].unknown_characters for ranked in lines) or None
+    return sum(line.unknown_characters for line in lines) or None
 
 
 def describe_pair(pair: Pair) -> Model:
@@ -116,6 +137,35 @@ def describe_pair(pair: Pair) -> Model:
         name=facts.name if facts else str(pair),
         summary=summary,
         examples=[source for source, _ in facts.examples] if facts else [],
+    )
+
+
+def describe_line(source: str, line: TranslatedText) -> Line:
+    """Return a line with its translations, and those of its sentences if it has several."""
+    sentences = [
+        Sentence(source=sentence.strip(), hypotheses=[describe_translation(item) for item in ranked])
+        for sentence, ranked in zip(line.sentences, line.translations, strict=True)
+    ]
+    if len(sentences) == 1:
+        hypotheses = sentences[0].hypotheses
+    else:
+        hypotheses = [describe_rank(line, rank) for rank in range(count_ranks(line))]
+    return Line(
+        source=source,
+        hypotheses=hypotheses,
+        unknownCharacters=count_unknown([line]),
+        sentences=sentences if len(sentences) > 1 else None,
+    )
+
+
+def describe_rank(line: TranslatedText, rank: int) -> Alternative:
+    """Return the translation of a line with this rank of each of its sentences; an empty line has one."""
+    chosen = [ranked[min(rank, len(ranked) - 1)] for ranked in line.translations]
+    scores = [translation.score for translation in chosen]
+    return Alternative(
+        text=line.of_rank(rank),
+        score=round(sum(scores) / max(1, len(scores)), 4),
+        log_likelihood=round(sum(translation.log_likelihood for translation in chosen), 4),
     )
 
 

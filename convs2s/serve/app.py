@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect
 
-from convs2s.package.translator import Translation
+from convs2s.package.translator import TranslatedText
 from convs2s.serve.answers import (
     Attended,
     Detected,
@@ -21,8 +21,8 @@ from convs2s.serve.answers import (
     Translated,
     count_unknown,
     describe_attention,
+    describe_line,
     describe_pair,
-    describe_translation,
     join,
     list_alternatives,
     list_languages,
@@ -34,10 +34,6 @@ from convs2s.serve.requests import RequestReader, TextRequest, TranslateRequest,
 from convs2s.text.languages import language_name
 
 PAGE = Path(__file__).parent / "page"
-EMPTY = Translation(
-    text="", score=0.0, log_likelihood=0.0, tokens=[], words=[], replacements=[], attention=None, sources=[]
-)
-"""The translation of an empty line."""
 
 
 def create_app(
@@ -93,15 +89,16 @@ def add_translations(app: FastAPI, pairs: Sequence[Pair], reader: RequestReader,
     """Add the routes that take a text."""
     sources = sorted({pair.source for pair in pairs})
 
-    async def search(fields: TranslateRequest, request: Request) -> list[list[list[Translation]]]:
-        """Return, for each text and each of its lines, the hypotheses, best first."""
+    async def search(fields: TranslateRequest, request: Request) -> list[list[TranslatedText]]:
+        """Return the translations of the lines of each text."""
         pair = find_pair(pairs, fields.source, fields.target)
-        filled = [line for text in fields.texts for line in text if line.strip()]
-        translated = iter(await batcher.process(pair.translate, filled, request.is_disconnected))
-        texts = []
-        for text in fields.texts:
-            texts.append([next(translated) if line.strip() else [EMPTY] for line in text])
-        return texts
+        texts = [[pair.split(line) for line in text] for text in fields.texts]
+        sentences = [sentence for text in texts for line in text for sentence in line]
+        ranked = iter(await batcher.process(pair.translate, sentences, request.is_disconnected))
+        return [
+            [TranslatedText(line, [next(ranked) for _ in line], pair.target) for line in text]
+            for text in texts
+        ]
 
     Fields = Annotated[TranslateRequest, Depends(reader.read_translate)]
 
@@ -122,7 +119,7 @@ def add_translations(app: FastAPI, pairs: Sequence[Pair], reader: RequestReader,
             translatedText=as_asked(best),
             alternatives=as_asked(further) if fields.alternatives else None,
             detectedLanguage=as_asked([detected] * len(texts)) if fields.source == "auto" else None,
-            unknownCharacters=count_unknown([ranked for lines in texts for ranked in lines]),
+            unknownCharacters=count_unknown([line for lines in texts for line in lines]),
         )
 
     @app.post("/detect", openapi_extra=describe_body(TextRequest))
@@ -139,18 +136,14 @@ def add_translations(app: FastAPI, pairs: Sequence[Pair], reader: RequestReader,
     async def n_best(fields: Fields, request: Request) -> list[Line]:
         """Translate a text; for each line, return all hypotheses of the beam, with scores."""
         return [
-            Line(
-                source=source,
-                hypotheses=[describe_translation(translation) for translation in ranked],
-                unknownCharacters=count_unknown([ranked]),
-            )
+            describe_line(source, line)
             for text, lines in zip(fields.texts, await search(fields, request), strict=True)
-            for source, ranked in zip(text, lines, strict=True)
+            for source, line in zip(text, lines, strict=True)
         ]
 
     @app.post("/attention", openapi_extra=describe_body(TranslateRequest))
     async def attention(fields: Fields, request: Request) -> Attended:
-        """Translate one line; return what each decoder layer attended to."""
+        """Translate one line as one sentence; return what each decoder layer attended to."""
         pair = find_pair(pairs, fields.source, fields.target)
         lines = [line for text in fields.texts for line in text]
         if len(lines) != 1 or pair.members > 1:

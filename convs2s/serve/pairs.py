@@ -30,9 +30,15 @@ class Pair:
     def __str__(self) -> str:
         return f"{self.source}-{self.target}"
 
-    def translate(self, lines: list[str]) -> list[list[Translation]]:
-        """Return each line's hypotheses, best first."""
-        return self.translator.translate_n_best(lines)
+    def split(self, line: str) -> list[str]:
+        """Return a line's sentences, or the whole line if the model takes it so; none of an empty one."""
+        if not line.strip():
+            return []
+        return self.translator.split(line) if self.translator.words.params.split_sentences else [line]
+
+    def translate(self, sentences: list[str]) -> list[list[Translation]]:
+        """Return each sentence's hypotheses, best first."""
+        return self.translator.translate_n_best(sentences)
 
     def attend(self, lines: list[str]) -> list[LayerAttention]:
         """Return each decoder layer's attention while each line is translated; for single models only."""
@@ -56,15 +62,24 @@ def find_pair(pairs: Sequence[Pair], source: str, target: str) -> Pair:
 
 
 def load_pairs(
-    folders: Sequence[Path], device: str | None, beam_size: int | None, replace: bool | None
+    folders: Sequence[Path],
+    device: str | None,
+    beam_size: int | None,
+    replace: bool | None,
+    split_sentences: bool | None,
 ) -> list[Pair]:
-    """Load model folders, an ensemble if several have the same language pair; errors as `load`."""
+    """Load model folders, an ensemble if several have the same language pair; errors as `load`.
+
+    None leaves a setting as packaged.
+    """
     by_pair: dict[tuple[str, str], list[Path]] = defaultdict(list)
     for folder in folders:
         by_pair[read_settings(folder).languages].append(folder)
     pairs = []
     for (source, target), paths in by_pair.items():
-        size = beam_size or read_settings(paths[0]).translate.beam_size
-        translator = load(paths, device, replace=replace, beam_size=size, n_best=size)
+        packaged = read_settings(paths[0]).translate
+        size = packaged.beam_size if beam_size is None else beam_size
+        splits = packaged.split_sentences if split_sentences is None else split_sentences
+        translator = load(paths, device, replace=replace, beam_size=size, n_best=size, split_sentences=splits)
         pairs.append(Pair(source, target, translator, len(paths)))
     return pairs

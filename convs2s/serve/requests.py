@@ -29,7 +29,9 @@ Bearer = Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_
 class TextRequest(BaseModel):
     """A text or several, as LibreTranslate defines it."""
 
-    q: str | list[str] = Field(description="A text or several; each line is translated separately.")
+    q: str | list[str] = Field(
+        description="A text or several; each line's sentences are translated one by one."
+    )
     api_key: str = Field("", description="If the server requires one; or use Authorization: Bearer.")
 
     @model_validator(mode="before")

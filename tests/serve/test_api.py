@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from convs2s.package.translator import Translator
-from convs2s.serve.pairs import Pair
+from convs2s.package.translator import Translator, load
+from convs2s.serve.pairs import Pair, load_pairs
+from tests.package.small_package import write_small_package
 from tests.serve.running import running
 
 TEXT = "ein Haus und"
@@ -105,6 +107,36 @@ def test_an_n_best_list_has_the_scores_of_each_line(server: str, pairs: list[Pai
     hypotheses = [(hypothesis["text"], hypothesis["score"]) for hypothesis in lines[0]["hypotheses"]]
     assert hypotheses == [(translation.text, round(translation.score, 4)) for translation in ranked]
     assert [hypothesis["text"] for hypothesis in lines[1]["hypotheses"]] == [""]
+
+
+def test_the_sentences_of_a_line_are_translated_one_by_one(server: str, pairs: list[Pair]) -> None:
+    """Clients send paragraphs; the n-best list of a line has those of its sentences as well."""
+    first, second = pairs[0].translate(["ein Haus.", "ein Hund."])
+    paragraph = "ein Haus.  ein Hund.\n\nein Haus."
+    best = f"{first[0].text}  {second[0].text}"
+    answer = post(server, q=paragraph, alternatives=1).json()
+    assert answer["translatedText"] == f"{best}\n\n{first[0].text}"
+    assert answer["alternatives"] == [f"{first[1].text}  {second[1].text}\n\n{first[1].text}"]
+    line, empty, single = post(server, "n-best", q=paragraph).json()
+    assert [sentence["source"] for sentence in line["sentences"]] == ["ein Haus.", "ein Hund."]
+    assert line["sentences"][0]["hypotheses"] == single["hypotheses"]
+    hypothesis = line["hypotheses"][0]
+    assert hypothesis["text"] == best
+    assert hypothesis["score"] == pytest.approx((first[0].score + second[0].score) / 2, abs=1e-4)
+    both = first[0].log_likelihood + second[0].log_likelihood
+    assert hypothesis["log_likelihood"] == pytest.approx(both, abs=1e-4)
+    assert "sentences" not in empty and "sentences" not in single
+
+
+def test_lines_are_not_split_for_a_model_of_longer_texts(tmp_path: Path) -> None:
+    """A model that writes headlines takes a paragraph as a whole."""
+    package = write_small_package(tmp_path, languages=("en", "de"))
+    whole = load(package, "cpu").translate_n_best("ein Haus. ein Hund.")[0][0].text
+    unsplit = load_pairs([package], "cpu", beam_size=None, replace=None, split_sentences=False)
+    with running(unsplit) as server:
+        assert post(server, q="ein Haus. ein Hund.").json()["translatedText"] == whole
+        [line] = post(server, "n-best", q="ein Haus. ein Hund.").json()
+    assert "sentences" not in line
 
 
 def test_characters_that_the_model_never_saw_are_copied_and_counted(server: str, pairs: list[Pair]) -> None:

@@ -36,6 +36,8 @@ class Gate:
     def __init__(self, pair: Pair) -> None:
         self.translator = pair.translator
         self.facts = pair.translator.facts
+        self.words = pair.translator.words
+        self.split = pair.translator.split
         self.open = threading.Event()
         self.batches = list[list[str]]()
 

@@ -5,7 +5,7 @@ const byId = (id) => document.getElementById(id);
 const PAUSE = 250; // milliseconds without a key before a request is sent
 let running = new AbortController();
 let timer = null;
-let lines = [], models = [];
+let sentences = [], models = [];
 
 function element(name, attributes, ...children) {
   const made = document.createElement(name);
@@ -59,8 +59,10 @@ async function translate() {
     return;
   }
   try {
-    lines = await ask("n-best", text);
-    showTranslation();
+    const lines = await ask("n-best", text);
+    sentences = lines.flatMap((line) => line.sentences || [line]).filter(({ source }) => source.trim());
+    byId("translation").textContent = lines.map((line) => line.hypotheses[0].text).join("\n");
+    showSentences();
     const unknown = lines.reduce((count, line) => count + (line.unknownCharacters || 0), 0);
     const copied = unknown ? `, unknown characters (never seen in training) copied: ${unknown}` : "";
     say(`${Math.round(performance.now() - begin)} ms${copied}`);
@@ -69,24 +71,23 @@ async function translate() {
   }
 }
 
-function showTranslation() {
-  byId("translation").textContent = lines.map((line) => line.hypotheses[0].text).join("\n");
-  const filled = lines.map((line, i) => [line, i]).filter(([line]) => line.source.trim());
-  byId("line").replaceChildren(...filled.map(([line, i]) => element("option", { value: i }, line.source)));
-  byId("line-label").hidden = filled.length < 2;
-  byId("line").value = filled[filled.length - 1][1];
+function showSentences() {
+  const options = sentences.map(({ source }, i) => element("option", { value: i }, source));
+  byId("sentence").replaceChildren(...options);
+  byId("sentence-label").hidden = sentences.length < 2;
+  byId("sentence").value = sentences.length - 1;
   byId("details").hidden = false;
-  showLine();
+  showSentence();
 }
 
-async function showLine() {
-  const line = lines[byId("line").value];
-  byId("hypotheses").tBodies[0].replaceChildren(...line.hypotheses.map((hypothesis) => element("tr", {},
+async function showSentence() {
+  const sentence = sentences[byId("sentence").value];
+  byId("hypotheses").tBodies[0].replaceChildren(...sentence.hypotheses.map((hypothesis) => element("tr", {},
     element("td", {}, hypothesis.score.toFixed(3)), element("td", {}, hypothesis.text))));
   try {
-    const attention = await ask("attention", line.source);
-    if (line === lines[byId("line").value]) showAttention(attention);
-  } catch (error) { // an ensemble has none, nor has a line that is too long for the model
+    const attention = await ask("attention", sentence.source);
+    if (sentence === sentences[byId("sentence").value]) showAttention(attention);
+  } catch (error) { // an ensemble has none, nor has a sentence that is too long for the model
     if (error.name !== "AbortError") byId("attention").hidden = true;
   }
 }
@@ -125,7 +126,7 @@ async function start() {
   byId("text").addEventListener("input", translateLater);
   byId("key").addEventListener("input", translateLater);
   byId("pair").addEventListener("change", () => { showModel(); translate(); });
-  byId("line").addEventListener("change", showLine);
+  byId("sentence").addEventListener("change", showSentence);
   if (byId("text").value) translate(); // kept by the browser over a reload
 }
 
