@@ -108,11 +108,12 @@ def translators(
     model: Path, beam_size: int, candidates: Path | None, processes: int
 ) -> dict[str, Translator]:
     """Return the translators to compare, by name: the path, then the precision of products."""
-    ways = {PLAIN: load(model, "cpu", beam_size=beam_size, n_best=1)}
+    ways = {PLAIN: load(model, "cpu", beam_size=beam_size, n_best=1, split_sentences=False)}
     ways[PLAIN].words.model = StepwiseModel(load_model(model))
     for precision in (*fast_dtypes(CPU), "int8"):
         changes: dict[str, Any] = {
             "beam_size": beam_size, "n_best": 1, "precision": precision, "processes": processes,
+            "split_sentences": False,  # as the peer
         }  # fmt: skip
         ways[f"engine {precision}"] = load(model, "cpu", **changes)
         if precision == "int8" and candidates is not None:

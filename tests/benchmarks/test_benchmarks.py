@@ -40,6 +40,7 @@ SIDES = f"{SMALL_MODEL} --source {{folder}}/a.de {{folder}}/b.de --target {{fold
 OPTIONS = {  # and the number of rows of results
     "data_stages": ("--pairs 30 60 90 --last tokenize --folder {folder}", 3),
     "overhead": ("--no-dvc --rounds 1", 2),
+    "sentences": (f"{SMALL_MODEL} --source {{folder}}/a.de --target {{folder}}/a.en --joined 1", 1),
     "serve": (f"{SMALL_MODEL} --source {{folder}}/a.de --clients 1 2 --requests 6", 4),
     "table3": (f"{SIDES} --settings threads workers --threads 1 --workers 2 --beams 1 2", 4),
     "train_step": ("--presets tatoeba-en-de --channels 16 --entries 40 --rounds 1 --updates 1 --threads 1 "
