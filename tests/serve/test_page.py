@@ -77,3 +77,19 @@ def test_a_phone_shows_all_of_it(page: Page) -> None:
     )
     page.wait_for("document.querySelectorAll('#target button').length > 2")
     assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
+def test_a_pasted_text_shows_each_sentence(page: Page, pairs: list[Pair]) -> None:
+    """The translation keeps paragraphs; hypotheses and attention are of the chosen sentence."""
+    first, second = pairs[0].translate(["ein Haus.", "ein Hund."])
+    text = "ein Haus. ein Hund.\n\nein Haus."
+    page.evaluate(f"document.getElementById('text').value = {json.dumps(text[:-1])}")
+    page.type(".")
+    page.wait_for("document.querySelectorAll('#sentence option').length === 3")
+    assert read(page, "#translation") == f"{first[0].text} {second[0].text}\n\n{first[0].text}"
+    page.evaluate(
+        "(() => { const chosen = document.getElementById('sentence'); chosen.value = '1';"
+        "chosen.dispatchEvent(new Event('change')); })()"
+    )
+    rows = "[...document.querySelectorAll('#hypotheses tbody tr')].map(r => r.cells[1].innerText).join()"
+    page.wait_for(f"{rows} === {json.dumps(','.join(one.text for one in second))}")
