@@ -64,7 +64,6 @@ report: install
 	@python -m pipelines.report $(RUNS)
 
 # Scores of this commit and its experiments, and the parameters that differ. For the last 5 commits: make runs N=5
-# Only differing parameters and BLEU and chrF2 of the mean and the ensemble are shown.
 runs: install
 	@python -m pipelines.report.runs $(or $(N),1)
 

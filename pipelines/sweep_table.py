@@ -18,6 +18,7 @@ from convs2s.config.load import parse_yaml, read_text
 from convs2s.config.model import MOST_LAYERS, KernelWidth, ModelParams
 from convs2s.config.section import Positive, Section
 from convs2s.score.identity import SetIdentity
+from pipelines.stages._declared import find_value
 
 TABLES = Path(__file__).parents[1] / "experiments" / "tables"
 FIGURES = [
@@ -145,15 +146,33 @@ def read_results(root: Path) -> dict[str, Any]:
     return results | metrics
 
 
-def compare(rows: Mapping[str, Row], results: Mapping[str, dict[str, Any]]) -> pd.DataFrame:
-    """Return a line per row: its labels, the paper's figures and ours, then all else.
+def compare(
+    rows: Mapping[str, Row], results: Mapping[str, dict[str, Any]], base: Mapping[str, Any]
+) -> pd.DataFrame:
+    """Return a line per row: its labels, the paper's figures and ours, its values, then all else.
 
-    Results are by experiment what `read_results` returns, or the reason of a failure as `failed`.
+    Args:
+        results: by experiment what `read_results` returns, or the reason of a failure as `failed`.
+        base: the values of params.yaml, of which a row has those that only other rows change.
     """
     any_row = next(iter(rows.values()))
     first_columns = dict.fromkeys([*any_row.labels, "failed", *FIGURES])  # empty; they set the order
-    lines = [
-        first_columns | row.labels | row.paper | row.changes | results[name] | {"experiment": name}
-        for name, row in rows.items()
-    ]
+    changed = list_changed(rows)
+    lines = []
+    for name, row in rows.items():
+        values = {key: row.changes[key] if key in row.changes else find_value(key, base) for key in changed}
+        lines.append(first_columns | row.labels | row.paper | values | results[name] | {"experiment": name})
     return pd.DataFrame(lines).dropna(axis="columns", how="all")
+
+
+def list_changed(rows: Mapping[str, Row]) -> list[str]:
+    """Return the names of the values that any row changes, in the order of the table."""
+    return list(dict.fromkeys(key for row in rows.values() for key in row.changes))
+
+
+def show(table: pd.DataFrame, rows: Mapping[str, Row]) -> str:
+    """Return the result of `compare` for a terminal: names, all values in which rows differ, main figures."""
+    labels = [label for row in rows.values() for label in row.labels]
+    changed = [key for key in list_changed(rows) if key in table and len({*map(str, table[key])}) > 1]
+    columns = dict.fromkeys([*labels, *changed, *FIGURES, "mean.bleu", "failed", "experiment"])
+    return table[[name for name in columns if name in table]].round(2).to_string(index=False)

@@ -49,7 +49,7 @@ def test_a_folder_without_git_says_what_to_do(unpacked: Path, capsys: pytest.Cap
     """DVC alone says that it is not a git repository. What the message advises must help."""
     message = fault(capsys)
     assert message.startswith(f"check: error: {unpacked} is not a git repository, which DVC expects. Clone ")
-    for action in (lambda: open_run("HEAD", unpacked, unpacked), lambda: runs.read_table(unpacked, "1")):
+    for action in (lambda: open_run("HEAD", unpacked, unpacked), lambda: runs.read_rows(unpacked, 1)):
         with pytest.raises(
             ValueError, match=r"expected a git repository with a commit: .*git init && git add"
         ):
@@ -65,7 +65,7 @@ def test_a_missing_git_is_named(unpacked: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("PATH", str(unpacked))
     check.main([])
     with pytest.raises(ValueError, match=r"git: expected this program on PATH, found none\. Install it\.$"):
-        runs.read_table(unpacked, "1")
+        runs.read_rows(unpacked, 1)
 
 
 def test_dvc_may_be_set_to_do_without_git(unpacked: Path) -> None:

@@ -11,7 +11,16 @@ from dvc.repo import Repo
 from convs2s.base.files import write_json
 from convs2s.config.params import Params
 from pipelines import sweep_table
-from pipelines.sweep_table import SIGNATURES, TEST_SET, Row, compare, list_tables, read_results, read_table
+from pipelines.sweep_table import (
+    SIGNATURES,
+    TEST_SET,
+    Row,
+    compare,
+    list_tables,
+    read_results,
+    read_table,
+    show,
+)
 from tests.presets import change_preset, params_of
 
 METRICS: dict[str, dict[str, Any]] = {
@@ -19,6 +28,8 @@ METRICS: dict[str, dict[str, Any]] = {
     "trained/1": {"validation_perplexity": 6.0},
     "trained/2": {"validation_perplexity": 7.0},
 }
+BASE = {"seeds": [1], "train": {"dropout": 0.1, "patience": 7}}
+"""Values of params.yaml."""
 
 
 def test_tables_have_the_papers_rows() -> None:
@@ -102,10 +113,32 @@ def test_a_comparison_begins_with_what_differs_and_the_figures() -> None:
         "x": {"std.bleu": 0.1, "perplexity, std": 0.2, "bleu_tokenized": 7.5, "perplexity": 6.5},
         "y": {"failed": "train@1 ended"},
     }
-    table = compare(rows, results)
+    table = compare(rows, results, BASE)
     figures = ["perplexity, paper", "perplexity", "perplexity, std", "bleu_tokenized"]
     assert list(table) == ["side", "failed", *figures, "train.dropout", "std.bleu", "experiment"]
     assert table["failed"].isna().tolist() == [True, False]
+
+
+def test_what_a_terminal_shows_is_what_differs() -> None:
+    """It is the reason for the sweep. A row that leaves a value alone has that of params.yaml.
+
+    Values that are equal in all rows are left out; the names are those that `make report RUNS=` takes.
+    """
+    changes: list[dict[str, Any]] = [{}, {"train.dropout": 0.3}, {"train.patience": 4, "train.dropout": 0.1}]
+    rows = {
+        f"mine-{number}": Row({**change, "seeds": [1]}, {"row": f"row {number}"}, {})
+        for number, change in enumerate(changes)
+    }
+    results = {name: {"perplexity": 6.123, "mean.bleu": 20.0, "mean.chrf": 40.0} for name in rows}
+    lines = show(compare(rows, results, BASE), rows).splitlines()
+    assert lines[0].split() == [
+        "row", "train.dropout", "train.patience", "perplexity", "mean.bleu", "experiment",
+    ]  # fmt: skip
+    assert [line.split()[2:] for line in lines[1:]] == [
+        ["0.1", "7", "6.12", "20.0", "mine-0"],
+        ["0.3", "7", "6.12", "20.0", "mine-1"],
+        ["0.1", "4", "6.12", "20.0", "mine-2"],
+    ]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from pipelines.flows.form import RunParams
 from pipelines.flows.graph import Stage, read_graph
 from pipelines.flows.run_stages import THREADS, StagesRun, faults
 from pipelines.flows.workspace import ROOT
-from pipelines.sweep_table import Row, compare, list_tables, read_results, read_table
+from pipelines.sweep_table import Row, compare, list_tables, read_results, read_table, show
 
 
 class SweepParams(RunParams):
@@ -62,10 +62,10 @@ def sweep(params: SweepParams) -> State[Any]:
         for name in rows:
             if "failed" not in results[name]:
                 experiment.keep_experiment(ROOT, stages[name][0].root, name)
-        table = compare(rows, results)
+        table = compare(rows, results, base.model_dump(mode="json"))
         with atomic_path(ROOT / "data" / "sweeps" / f"{params.table}.csv") as path:
             table.to_csv(path, index=False)
-        get_run_logger().info("\n%s", table.iloc[:, :9].round(2).to_string(index=False))
+        get_run_logger().info("\n%s", show(table, rows))
         records = json.loads(table.to_json(orient="records"))
         create_table_artifact(records, f"sweep-{params.table.lower()}")
         return state

@@ -19,9 +19,9 @@ from convs2s.base.files import write_lines
 from convs2s.base.messages import visible
 from convs2s.score.pictures import plot_curves
 from pipelines.check import check_merge
-from pipelines.report import sentences, tables
+from pipelines.report import sentences, significance, tables
 from pipelines.report.run import Run, group, open_run
-from pipelines.report.scores import list_unknown, score_table, summarize
+from pipelines.report.scores import list_remarks, score_table, summarize
 
 
 def write(names: Sequence[str], root: Path, out: Path) -> None:
@@ -45,11 +45,13 @@ def render(runs: Sequence[Run]) -> str:
         same_test_set=group(runs, lambda run: run.test_set),  # only these are compared
         same_corpus=group(runs, lambda run: str(run.json("filtered/report.json"))),
         curves=draw_curves(runs),
+        comparisons=significance.compare_all(runs),
         list_heat_maps=list_heat_maps,
-        list_unknown=list_unknown,
+        list_remarks=list_remarks,
         score_table=score_table,
         tables=tables,
         sentences=sentences,
+        significance=significance,
     )
     return visible(page)  # a corpus may have control characters
 

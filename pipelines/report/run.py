@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +25,8 @@ from pipelines.check import check_git
 from pipelines.report.scores import find, read_result
 
 LOCK = "dvc.lock"
+DATE = "%Y-%m-%d %H:%M"
+COMMIT = "--format=%h %s"
 FILES = (
     "evaluation", "raw/test", "filtered/report.json", "filtered/rules.csv", "filtered/removed.json",
     "replaced", "costs",
@@ -41,12 +44,22 @@ class ScoredSentence(NamedTuple):
     """The final one, of the ensemble or else of the first seed."""
 
 
+class Origin(NamedTuple):
+    """When a run was made, and from what."""
+
+    date: str
+    """Of the commit or experiment; of a folder, when the scores were written. Local time."""
+    commit: str
+    """Hash and subject of the commit that the run is in or, for an experiment or edits, is based on."""
+
+
 @dataclass(frozen=True)
 class Run:
     """A finished run, whose files are read when they are needed; missing ones raise FileNotFoundError."""
 
     name: str
     folder: Path  # with data/
+    origin: Origin
 
     @cached_property
     def sections(self) -> dict[str, Any]:
@@ -119,7 +132,8 @@ def open_run(name: str, root: Path, temporary: Path) -> Run:
     """
     folder = Path(name)
     if (folder / "params.yaml").is_file():
-        return Run("workspace" if folder.resolve() == root.resolve() else name, folder)
+        is_here = folder.resolve() == root.resolve()
+        return Run("workspace" if is_here else name, folder, find_origin(folder))
     folder = temporary / name.replace("/", "-")
     check_git(root)
     # In a subfolder of a larger git repository, DVC names files from the top of that.
@@ -127,12 +141,13 @@ def open_run(name: str, root: Path, temporary: Path) -> Run:
     try:
         files = DVCFileSystem(str(root), rev=name, subrepos=bool(prefix))
         files.info(f"{prefix}params.yaml")  # only this looks up the revision
+        origin = look_up_origin(root, name)
     except (DvcException, SCMError, OSError) as error:
         raise ValueError(
             f"{name}: found neither a folder nor a revision ({error}). Expected a folder with params.yaml "
             "and data/, a git revision, or an experiment that dvc exp list shows."
         ) from error
-    run = Run(name, folder)
+    run = Run(name, folder, origin)
     try:
         fetch(files, prefix, [LOCK, *(f"data/{path}" for path in FILES)], folder)
         of_seeds = [f"data/{path.format(seed)}" for seed in run.seeds for path in OF_SEED]  # from dvc.lock
@@ -144,6 +159,32 @@ def open_run(name: str, root: Path, temporary: Path) -> Run:
             "outputs: dvc pull --all-commits, or dvc exp pull. Otherwise, run it again."
         ) from error
     return run
+
+
+def find_origin(folder: Path) -> Origin:
+    """Return when the scores of a folder were written, and its commit, if it is in a git repository."""
+    scores = folder / "data" / "evaluation" / "metrics.json"
+    date = ""
+    if scores.is_file():
+        date = datetime.fromtimestamp(scores.stat().st_mtime).astimezone().strftime(DATE)
+    try:
+        commit = shell.run("git", "log", "-1", COMMIT, cwd=folder)
+        edits = shell.run("git", "status", "--porcelain", "--", "params.yaml", LOCK, cwd=folder)
+    except shell.CommandFailed:
+        return Origin(date, "")
+    return Origin(date, f"{commit}, with edits" if edits else commit)
+
+
+def look_up_origin(root: Path, name: str) -> Origin:
+    """Return the date and the commit of a revision or experiment."""
+    experiments = shell.run("git", "for-each-ref", "--format=%(refname)", f"refs/exps/*/*/{name}", cwd=root)
+    revision, based, base = name, "", name
+    if experiments:
+        revision = experiments.split("\n")[-1]
+        *_, first_digits, other_digits, _ = revision.split("/")
+        based, base = "based on ", first_digits + other_digits
+    date = shell.run("git", "log", "-1", "--format=%cd", f"--date=format-local:{DATE}", revision, cwd=root)
+    return Origin(date, based + shell.run("git", "log", "-1", COMMIT, base, cwd=root))
 
 
 def fetch(files: DVCFileSystem, prefix: str, paths: Iterable[str], folder: Path) -> None:

@@ -15,6 +15,8 @@ from convs2s.score.identity import SetIdentity
 from convs2s.score.tables import DIGITS
 
 WIDTH = 100  # columns
+LENGTH_MARGIN = 0.15
+"""There is a remark if translations are longer or shorter than their references by more than this share."""
 TITLES = {
     "text": "unknown words", "bleu": "BLEU", "bleu_tokenized": "tokenized BLEU", "chrf": "chrF2",
     "rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "length_ratio": "length ratio",
@@ -53,7 +55,7 @@ def summarize(data: Path, experiment: str = "") -> str:
         "Scores of the test set\n",
         table.to_string(col_space={title: len(str(title)) + 1 for title in table}) + "\n",
         f"of {SetIdentity(**read_result(evaluation / 'test_set.json'))}\n",
-        *list_unknown(read_result(evaluation / "metrics.json")),
+        *(f"{remark}\n" for remark in list_remarks(read_result(evaluation / "metrics.json"))),
         *(f"{TITLES[name]:16}{text}" for name, text in read_result(evaluation / "signatures.json").items()),
         "\nExample translations\n",
         *show_examples(find(evaluation / "examples.tsv")),
@@ -78,10 +80,26 @@ def score_table(scores: pd.DataFrame) -> pd.DataFrame:
     return table.set_axis(models.rename(None)).rename_axis(columns="model").rename(columns=TITLES)
 
 
-def list_unknown(metrics: Mapping[str, Any]) -> list[str]:
-    """Return a line that counts the source's characters that the models never saw, if there are any."""
-    count = metrics.get("unknown_characters", 0)
-    return [f"{describe_unknown(count)}\n"] if count else []
+def list_remarks(metrics: Mapping[str, Any]) -> list[str]:
+    """Return a line for each thing that the scores alone do not say, judging by those of all seeds.
+
+    That is, how many characters the models never saw, and that translations are much too long or too short.
+    """
+    remarks = []
+    if count := metrics.get("unknown_characters", 0):
+        remarks.append(describe_unknown(count))
+    ratio = metrics.get("mean", {}).get("length_ratio", 1.0)
+    if ratio > 1 + LENGTH_MARGIN:
+        remarks.append(
+            f"length ratio {ratio:.2f}: translations have {ratio - 1:.0%} more words than their references, "
+            "which costs BLEU. Look at the examples: a model that is not trained enough repeats words."
+        )
+    if ratio < 1 - LENGTH_MARGIN:
+        remarks.append(
+            f"length ratio {ratio:.2f}: translations have {1 - ratio:.0%} fewer words than their references, "
+            "which costs BLEU. Look at the examples for parts left out; a higher translate.alpha helps."
+        )
+    return remarks
 
 
 def show_examples(path: Path) -> list[str]:

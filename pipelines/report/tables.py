@@ -10,6 +10,10 @@ from markupsafe import Markup
 
 from pipelines.report.run import Run
 from pipelines.report.scores import TITLES
+from pipelines.report.significance import Comparison
+
+ABSENT = "–"
+"""Stands for a value that a run does not have."""
 
 
 def to_html(rows: pd.DataFrame | Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> Markup:
@@ -47,21 +51,41 @@ def list_parameters(run: Run) -> dict[str, str]:
     }
 
 
-def list_runs(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """Return a row per run: its differing parameters and main scores; ± is over seeds."""
-    parameters = [list_parameters(run) for run in runs]
+def find_differing(parameters: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return the names of the parameters that differ between runs, in the order of params.yaml."""
     names = dict.fromkeys(name for values in parameters for name in values)
-    differing = [name for name in names if len({values.get(name, "–") for values in parameters}) > 1]
+    return [name for name in names if len({values.get(name, ABSENT) for values in parameters}) > 1]
+
+
+def list_runs(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """Return a row per run: date, commit, differing parameters and main scores; ± is over seeds."""
+    parameters = [list_parameters(run) for run in runs]
+    differing = find_differing(parameters)
     return [
-        {"run": run.name, **{name: values.get(name, "–") for name in differing}, **main_scores(run)}
+        {
+            "run": run.name,
+            "date": run.origin.date or ABSENT,
+            "commit": run.origin.commit or ABSENT,
+            **{name: values.get(name, ABSENT) for name in differing},
+            **main_scores(run),
+        }
         for run, values in zip(runs, parameters, strict=True)
     ]
 
 
 def main_scores(run: Run) -> dict[str, str]:
     """Return a run's perplexity, and its scores over seeds and of the ensemble."""
-    metrics = run.json("evaluation/metrics.json")
     perplexities = [run.json(f"trained/{seed}/metrics.json")["validation_perplexity"] for seed in run.seeds]
+    return summarize_scores(run.json("evaluation/metrics.json"), perplexities)
+
+
+def summarize_scores(metrics: Mapping[str, Any], perplexities: Sequence[float]) -> dict[str, str]:
+    """Return the main scores by title: ± is over seeds.
+
+    Args:
+        metrics: metrics.json of the stage evaluate.
+        perplexities: of the validation set, one per seed.
+    """
     scores = {"validation perplexity": f"{fmean(perplexities):,.2f}"}
     for name in ("bleu", "chrf"):
         deviation = f" ± {metrics['std'][name]:,.2f}" if "std" in metrics else ""
@@ -69,6 +93,41 @@ def main_scores(run: Run) -> dict[str, str]:
         if "ensemble" in metrics:
             scores[f"{TITLES[name]}, ensemble"] = f"{metrics['ensemble'][name]:,.2f}"
     return scores
+
+
+def list_comparisons(comparisons: Sequence[Comparison]) -> list[dict[str, str]]:
+    """Return a row per run: its BLEU, over the test set and over samples of it, and how it differs."""
+    return [
+        {
+            "run": comparison.run.name,
+            "translations": describe_member(comparison.run),
+            "BLEU": f"{comparison.bleu:.2f}",
+            "over samples, 95 %": f"{comparison.mean:.2f} ± {comparison.interval:.2f}",
+            **show_difference(comparison),
+        }
+        for comparison in comparisons
+    ]
+
+
+def show_difference(comparison: Comparison) -> dict[str, str]:
+    """Return how a run's BLEU differs from that of the first run, by title."""
+    difference, p = comparison.difference, comparison.p
+    return {
+        "difference": ABSENT if difference is None else f"{difference:+.2f}",
+        "p": ABSENT if p is None else f"{p:.3f}",
+    }
+
+
+def describe_member(run: Run) -> str:
+    """Return whose translations are those of a run."""
+    return run.member if run.member == "ensemble" else f"seed {run.member}"
+
+
+def list_rules(run: Run) -> pd.DataFrame:
+    """Return what each rule of the filter removed, with shares in percent."""
+    rules = run.table("filtered/rules.csv")
+    rules["share"] = [f"{100 * share:.2g} %" for share in rules["share"]]
+    return rules
 
 
 def list_trainings(runs: Sequence[Run]) -> list[dict[str, Any]]:

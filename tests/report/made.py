@@ -14,8 +14,8 @@ from convs2s.score.identity import SetIdentity
 from convs2s.score.pictures import draw_layers
 from pipelines.preset import apply_overrides
 from pipelines.stages import filter as filter_stage
+from tests.presets import rendered
 
-ROOT = Path(__file__).parents[2]
 TEST = [
     ("the girl sleeps .", "das Mädchen schläft ."),
     ("<b>bold</b> & \x07more", "<b>fett</b> & mehr"),
@@ -35,7 +35,7 @@ def make_run(folder: Path, changes: Mapping[str, Any], hypotheses: Mapping[str, 
     """
     seeds = [int(member) for member in hypotheses if member != "ensemble"]
     own = {"seeds": seeds, "evaluate.ensembles": ["all"] * ("ensemble" in hypotheses)}
-    text, params = apply_overrides((ROOT / "params.yaml").read_text(encoding="utf-8"), {**own, **changes})
+    text, params = apply_overrides(rendered("tatoeba-en-de"), {**own, **changes})
     data = folder / "data"
     write_lines(folder / "params.yaml", text.rstrip("\n").split("\n"))
     write_lock(folder, text)

@@ -90,8 +90,11 @@ def test_scores_are_those_of_the_files(folder: Path, page: Any) -> None:
     assert row["BLEU"] == f"{metrics['seeds']['1']['bleu']:.2f}" != "0.00"
     assert row["chrF2"] == f"{metrics['mean']['chrf']:.2f}"
     (run,) = rows(page, "runs")
+    date = run.pop("date")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d", date)
     assert run == {
         "run": str(folder / "one"),
+        "commit": "–",
         "validation perplexity": "5.50",
         "BLEU": row["BLEU"],
         "chrF2": row["chrF2"],
@@ -103,7 +106,7 @@ def test_what_is_wrong_with_the_data_is_shown(folder: Path, page: Any) -> None:
     counts = json.loads((folder / "one/data/filtered/report.json").read_text())
     rules = {row["rule"]: row for row in rows(page, "data", 2)}
     assert rules["empty side"]["removed"] == str(counts["removed"]["empty_side"]) == "1"
-    assert rules["ratio"] == {"rule": "ratio", "limit": "1.5", "removed": "1", "share": "0.2"}
+    assert rules["ratio"] == {"rule": "ratio", "limit": "1.5", "removed": "1", "share": "20 %"}
     assert "Warning: language xf: expected an ISO 639 code" in text_of(page, "data")
     assert rows(page, "data", 1) == [{"": "test", "pairs": "0", "sources": "0", "of": "3"}]
     assert "one two three" in text_of(page, "data")
@@ -127,7 +130,7 @@ def test_runs_are_compared_by_the_parameters_that_differ(folder: Path, compariso
     """There is a column for each of these and for no other; a folder that is given twice is shown once."""
     first, second = rows(comparison, "runs")
     changed = ["seeds", "train.dropout", "evaluate.ensembles"]
-    assert list(first)[:5] == ["run", *changed, "validation perplexity"]
+    assert list(first)[:7] == ["run", "date", "commit", *changed, "validation perplexity"]
     assert [row["run"] for row in (first, second)] == [str(folder / "one"), str(folder / "other" / "one")]
     assert [row["train.dropout"] for row in (first, second)] == ["0.0", "0.3"]
 
@@ -139,6 +142,23 @@ def test_a_run_of_several_seeds_has_means_and_its_ensemble(folder: Path, compari
     assert row["BLEU"] == f"{metrics['mean']['bleu']:.2f} ± {metrics['std']['bleu']:.2f}"
     assert row["BLEU, ensemble"] == f"{metrics['ensemble']['bleu']:.2f}"
     assert row["validation perplexity"] == "6.00"
+
+
+def test_a_comparison_says_how_certain_its_differences_are(folder: Path, comparison: Any) -> None:
+    """Two runs with equal translations do not differ; of the second, the ensemble is compared."""
+    first, second = rows(comparison, "scores", -1)
+    assert first["difference"] == first["p"] == second["p"] == "–"
+    assert (second["translations"], second["difference"]) == ("ensemble", "+0.00")
+    assert "bs:1000" in text_of(comparison, "scores")
+
+
+def test_translations_that_are_much_too_short_get_a_remark(folder: Path, page: Any, tmp_path: Path) -> None:
+    """BLEU alone does not tell a model that leaves out half of the text from one that translates badly."""
+    assert "fewer words" not in text_of(page, "scores")
+    make_run(tmp_path / "short", {}, {"1": [line[:6] for line in GOOD]})
+    write([str(tmp_path / "short")], tmp_path, tmp_path / "short.html")
+    short = lxml.html.document_fromstring((tmp_path / "short.html").read_text(encoding="utf-8"))
+    assert re.search(r"length ratio 0\.\d\d: translations have \d\d% fewer words", text_of(short, "scores"))
 
 
 def test_a_comparison_shows_where_translations_differ_most(comparison: Any) -> None:

@@ -75,6 +75,17 @@ def test_unknown_characters_are_counted_if_there_are_any(data: Path) -> None:
     assert line in summarize(data).split("\n")
 
 
+@pytest.mark.parametrize(
+    ("ratio", "remark"),
+    [(1.73, "have 73% more words"), (0.6, "have 40% fewer words"), (1.1, None), (0.9, None)],
+)
+def test_a_length_that_is_far_off_gets_a_remark(data: Path, ratio: float, remark: str | None) -> None:
+    """A ratio of 1.73 is a model that repeats itself, which its BLEU does not say."""
+    write_json(data / "evaluation" / "metrics.json", {"seeds": {}, "mean": {"length_ratio": ratio}})
+    lines = [line for line in summarize(data).split("\n") if line.startswith(f"length ratio {ratio:.2f}")]
+    assert [str(remark) in line for line in lines] == ([True] if remark else [])
+
+
 def test_examples_are_wrapped_and_harmless(data: Path) -> None:
     """An empty side is marked; a corpus must not be able to clear the screen."""
     text = summarize(data).partition("To use a model")[0]  # a path cannot wrap
