@@ -4,6 +4,10 @@
 experiments/base.yaml if it differs, and its meaning.
 """
 
+from pipelines import packages  # noqa: F401  # before what may be missing
+
+# isort: split
+
 import argparse
 import itertools
 import json
@@ -17,7 +21,8 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from convs2s.base.messages import report_errors, visible
+from convs2s.base.messages import inflect, report_errors, visible
+from convs2s.base.parallel import cores
 from convs2s.config.faults import models_in
 from convs2s.config.load import flatten_values, load_params, parse_yaml, read_text
 from convs2s.config.params import Params
@@ -30,6 +35,8 @@ BASE = Path(__file__).parents[1] / "experiments" / "base.yaml"
 PARAMS = Path("params.yaml")
 CONFLICT = re.compile(rb"^(<<<<<<<|>>>>>>>) ", re.MULTILINE)
 """A line with which git marks a conflict of a merge."""
+FEW_TOKENS, MANY_TOKENS = 100, 1_000_000
+"""A value of train.max_tokens below or above is hardly meant."""
 ARCHIVE = (
     "Clone this project with git; or in an unpacked archive: "
     "git init && git add --all && git commit --message 'As downloaded'"
@@ -199,6 +206,38 @@ def describe_reach(params: Params) -> Iterator[str]:
         yield f"run.checkpoints: training copies its weights there: {visible(params.run.checkpoints)}"
 
 
+def list_doubts(params: Params) -> Iterator[str]:
+    """Yield a sentence for each value that is allowed but, on this machine or together, hardly meant."""
+    yield from find_faults(params.languages)
+    source, target = params.languages
+    if source == target and params.evaluate.rouge is None:
+        yield (
+            f"languages: source and target are both {source}; expected two languages, unless the model "
+            "shortens or corrects texts"
+        )
+    train = params.train
+    if train.max_tokens < FEW_TOKENS:
+        yield (
+            f"train.max_tokens: most sentences have more than {train.max_tokens} tokens, so each is "
+            "processed on its own, which is slow; expected some thousands"
+        )
+    if train.max_tokens > MANY_TOKENS and train.batch_by == "tokens":
+        yield (
+            f"train.max_tokens: no memory holds {train.max_tokens:,} tokens at once, so that only "
+            f"train.batch_sentences, {train.batch_sentences:,}, limits a batch; expected some thousands"
+        )
+    if train.workers > cores() and params.run.launcher is None:
+        yield (
+            f"train.workers: {train.workers} processes share {inflect(cores(), 'core')} here, which is "
+            f"slower than fewer; expected one per GPU or, without GPUs, 1 to {cores()}"
+        )
+    if train.min_learning_rate > train.learning_rate:
+        yield (
+            f"train.min_learning_rate: {train.min_learning_rate:g} is above train.learning_rate, "
+            f"{train.learning_rate:g}, so that training ends after one epoch"
+        )
+
+
 def list_keys(params: Params, base: Params) -> Iterator[str]:
     """Yield two lines per key: its dotted name with its value, and its meaning."""
     defaults = flatten_values(base.model_dump(mode="json"))
@@ -230,8 +269,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         else:
             check_record(Path())
             print("params.yaml: OK", *describe_reach(params), sep="\n")
-            for fault in find_faults(params.languages):
-                print(f"warning: {fault}", file=sys.stderr)
+            for doubt in list_doubts(params):
+                print(f"warning: {doubt}", file=sys.stderr)
 
 
 if __name__ == "__main__":

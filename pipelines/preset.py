@@ -3,6 +3,10 @@
 Without NAME, list the presets.
 """
 
+from pipelines import packages  # noqa: F401  # before what may be missing
+
+# isort: split
+
 import argparse
 import contextlib
 import io

@@ -12,7 +12,8 @@ from dvc.exceptions import DvcException
 from dvc.repo import Repo
 
 from convs2s.config.load import flatten_values
-from pipelines.check import list_items, main
+from convs2s.config.params import Params
+from pipelines.check import list_doubts, list_items, main
 from pipelines.stages import __main__ as runner
 from tests.flows import toy
 from tests.presets import change_preset, params_of
@@ -132,3 +133,50 @@ def test_the_list_has_every_key_with_its_meaning(listed: list[str]) -> None:
 def test_the_list_shows_where_a_value_differs_from_the_base(listed: list[str]) -> None:
     """Whoever compares two runs sees at once what is not the default."""
     assert "train.dropout: 0.25  (base.yaml: 0.1)" in listed
+
+
+DOUBTS: list[tuple[dict[str, Any], str]] = [
+    ({"languages": ["en", "en"]}, "languages: source and target are both en; expected two languages, unless"),
+    (
+        {"train.max_tokens": 5},
+        "train.max_tokens: most sentences have more than 5 tokens, so each is processed",
+    ),
+    (
+        {"train.max_tokens": 10**8},
+        "train.max_tokens: no memory holds 100,000,000 tokens at once, so that only",
+    ),
+    ({"train.workers": 4000}, "train.workers: 4000 processes share "),
+    ({"train.min_learning_rate": 0.1}, "train.min_learning_rate: 0.1 is above train.learning_rate, 0.01, so"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), DOUBTS, ids=[next(iter(doubt)) for doubt, _ in DOUBTS])
+def test_what_is_allowed_but_hardly_meant_is_a_warning(changes: dict[str, Any], message: str) -> None:
+    """It would cost a training to find out. It is not refused, as somebody may mean it."""
+    (doubt,) = list_doubts(Params.model_validate(change_preset("tatoeba-en-de", changes)))
+    assert doubt.startswith(message)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"languages": ["en", "en"], "evaluate.rouge": "gigaword"},
+        {"train.max_tokens": 10**8, "train.batch_by": "sentences"},
+        {"train.workers": 4000, "run.launcher": "srun"},
+    ],
+)
+def test_what_may_well_be_meant_is_no_warning(changes: dict[str, Any]) -> None:
+    """A summary has the language of its text; workers of another machine have its cores."""
+    assert not list(list_doubts(Params.model_validate(change_preset("tatoeba-en-de", changes))))
+
+
+@pytest.mark.parametrize("command", ["check", "preset"])
+def test_outside_of_the_environment_the_command_says_so(command: str) -> None:
+    """People forget to activate .venv, and a traceback names one of its packages only."""
+    program = [sys.executable, "-I", "-S", "-c"]  # without the packages of the environment
+    start = f"import sys, runpy; sys.path.insert(0, {str(ROOT)!r}); runpy.run_module('pipelines.{command}')"
+    done = subprocess.run([*program, start], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "lacks packages of this project (pydantic, ruamel, tqdm, dvc)" in done.stderr
+    assert "source .venv/bin/activate" in done.stderr and "Traceback" not in done.stderr

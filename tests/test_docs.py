@@ -24,6 +24,7 @@ from tests.docs.names import exists, is_ours, is_said
 from tests.docs.pages import ROOT
 from tests.golden import FAIRSEQ_SIZES, PLAIN
 from tests.package.small_package import write_small_package
+from tests.presets import rendered
 
 GUIDES = sorted(
     p.relative_to(ROOT).as_posix() for p in (ROOT / "docs").glob("*.md") if p.name != "results.md"
@@ -115,8 +116,8 @@ def test_every_name_of_ours_is_that_of_something(page: str) -> None:
 def seeds_without_list(folder: Path) -> None:
     """Have DVC read the pipeline with a number where there must be a list."""
     (folder / "dvc.yaml").write_text((ROOT / "dvc.yaml").read_text(encoding="utf-8"))
-    text = (ROOT / "params.yaml").read_text(encoding="utf-8")
-    (folder / "params.yaml").write_text(re.sub("^seeds: .*", "seeds: 1", text, flags=re.MULTILINE))
+    text = re.sub("^seeds: .*", "seeds: 1", rendered("tatoeba-en-de"), flags=re.MULTILINE)
+    (folder / "params.yaml").write_text(text)
     with Repo.init(str(folder), no_scm=True) as repo:
         list(repo.index.stages)
 

@@ -26,6 +26,7 @@ from tests.flows import toy
 from tests.later_keys import gained_keys
 from tests.light_dvc import light_dvc, parse_json
 from tests.package.small_package import write_small_package
+from tests.presets import rendered
 
 ROOT = toy.ROOT
 CODE = {
@@ -76,8 +77,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a clone whose first run has ended and is committed; its texts are tracked by DVC."""
     folder = tmp_path_factory.mktemp("dvc") / "clone"
     folder.mkdir()
-    for name in ("dvc.yaml", "params.yaml", ".dvcignore", ".gitignore", "README.md"):
+    for name in ("dvc.yaml", ".dvcignore", ".gitignore", "README.md"):
         shutil.copy(ROOT / name, folder)
+    (folder / "params.yaml").write_text(rendered("tatoeba-en-de"), encoding="utf-8")
     stages = YAML(typ="safe").load(ROOT / "dvc.yaml")["stages"].values()
     code = {
         Path(dep) for stage in stages for dep in stage["deps"] if dep.startswith(("convs2s", "pipelines"))

@@ -1,14 +1,21 @@
 """Check values against a schema; every fault gets a line: dotted name, what was expected, what was found."""
 
 import difflib
+import json
+import re
 import reprlib
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from convs2s.base.messages import inflect
 from convs2s.config.download import PATTERNS
 
+UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")
+"""What pydantic calls a key that a schema does not have."""
+WORDS = {"a integer": "an integer", "a boolean": "true or false", "a tuple": "a list"}
+"""Pydantic's words, and those of YAML and JSON."""
 SchemaT = TypeVar("SchemaT", bound=BaseModel)
 
 
@@ -26,15 +33,38 @@ def validate(schema: type[SchemaT], content: object, claim: str) -> SchemaT:
 
 def list_faults(error: ValidationError, schema: type[BaseModel] | None = None) -> str:
     """Return one line per fault; a schema serves to suggest which key an unknown one may have meant."""
-    return "\n".join(f"  {describe(fault, schema)}" for fault in error.errors())
+    lines: list[str] = []
+    texts: dict[str, list[str]] = {}
+    for fault in error.errors():
+        text = describe(fault, schema)
+        if name := locate(fault):
+            texts.setdefault(name, []).append(text)
+        else:  # a rule that spans sections, whose message names them
+            lines.append(f"  {text}")
+    return "\n".join(
+        [*(f"  {name}: {join_alternatives(several)}" for name, several in texts.items()), *lines]
+    )
+
+
+def locate(fault: Any) -> str:
+    """Return the dotted name of the key that a pydantic error is about, without the types it may have."""
+    is_unknown = fault["type"] in UNKNOWN_KEY
+    return ".".join(str(part) for part in fault["loc"] if is_unknown or re.fullmatch(r"\w+", str(part)))
+
+
+def join_alternatives(texts: Sequence[str]) -> str:
+    """Return the faults of a key as one: there are several if a value fits no alternative of its type."""
+    if len(texts) == 1:
+        return texts[0]
+    expected = [text.partition(", found ")[0].removeprefix("expected ") for text in texts]
+    return f"expected {' or '.join(expected)}, found {texts[0].partition(', found ')[2]}"
 
 
 def describe(fault: Any, schema: type[BaseModel] | None) -> str:
-    """Return one line for a pydantic error."""
-    name = ".".join(map(str, fault["loc"]))
-    value = reprlib.repr(fault["input"])
+    """Return what a pydantic error expected and found."""
+    value = show(fault["input"])
     match fault["type"]:
-        case "extra_forbidden" | "unexpected_keyword_argument":
+        case unknown if unknown in UNKNOWN_KEY:
             *place, key = fault["loc"]
             hint = f"; {suggest(key, keys_at(place, schema))}" if schema else ""
             text = f"unknown key, found {value}{hint}"
@@ -45,11 +75,28 @@ def describe(fault: Any, schema: type[BaseModel] | None) -> str:
         case "string_pattern_mismatch":
             pattern = fault["ctx"]["pattern"]
             text = f"expected {PATTERNS.get(pattern, pattern)}, found {value}"
+        case "too_short" | "string_too_short" | "too_long":
+            text = f"expected {describe_length(fault)}, found {value}"
         case _:
             expected = fault["msg"].replace("Input should be", "expected").replace("a valid ", "a ")
-            text = f"{expected.replace('a integer', 'an integer')}, found {value}"
-    # A rule that spans sections has no key; its message names them.
-    return f"{name}: {text}" if name else text
+            for theirs, ours in WORDS.items():
+                expected = expected.replace(theirs, ours)
+            text = f"{expected}, found {value}"
+    return text
+
+
+def describe_length(fault: Any) -> str:
+    """Return how many items a list should have had, or that a text should not have been empty."""
+    if fault["type"] == "string_too_short":
+        return "a text"
+    if fault["type"] == "too_long":
+        return f"at most {inflect(fault['ctx']['max_length'], 'item')}"
+    return f"a list with at least {inflect(fault['ctx']['min_length'], 'item')}"
+
+
+def show(value: object) -> str:
+    """Return a value, shortened, as YAML and JSON spell it."""
+    return json.dumps(value) if value is None or isinstance(value, bool) else reprlib.repr(value)
 
 
 def keys_at(place: Sequence[str | int], schema: type[BaseModel]) -> set[str]:

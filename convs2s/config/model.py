@@ -77,8 +77,8 @@ class ModelParams(Section):
             blocks = len(getattr(self, f"{side}_widths"))
             if len(values) != blocks:
                 raise ValueError(
-                    f"expected {blocks} {name}, one per block of {side}_widths, found {len(values)}. Set "
-                    f"model.{name} as well: a list, or one value for all blocks, such as {example}"
+                    f"expected {blocks} {name}, one per block of {side}_widths, found {len(values)}. Change "
+                    f"one of them: a single value of {name}, such as {example}, is for all blocks"
                 )
         if not any(self.attention):
             raise ValueError(

@@ -41,6 +41,13 @@ class Params(Section):
 
     @model_validator(mode="after")
     def _sections_fit(self) -> Self:
+        if repeated := [seed for seed in self.seeds if self.seeds.count(seed) > 1]:
+            raise ValueError(f"seeds: expected each seed once, found {repeated[0]} more than once")
+        if self.evaluate.ensembles and len(self.seeds) == 1:
+            raise ValueError(
+                "evaluate.ensembles: expected [] with a single seed, as an ensemble is of several models, "
+                f"found {self.evaluate.ensembles}"
+            )
         if self.tokenize.remove_diacritics and self.languages[0] != "ro":
             raise ValueError(
                 "tokenize.remove_diacritics: expected false unless the source is Romanian, as a target keeps "

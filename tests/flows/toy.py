@@ -15,6 +15,8 @@ from dvc.cli import main
 from dvc.repo import Repo
 from ruamel.yaml import YAML
 
+from tests.presets import rendered
+
 ROOT = Path(__file__).parent.parent.parent
 
 # Plays a stage: behaves as behave.json says, notes when it ran, and keeps a checkpoint while it works.
@@ -115,8 +117,9 @@ def make(folder: Path) -> Path:
     folder.mkdir(parents=True)
     # What is compiled stays so; what another process is writing there has a number after .pyc.
     shutil.copytree(ROOT / "pipelines", folder / "pipelines", ignore=shutil.ignore_patterns("*.pyc.*"))
-    for name in (".gitattributes", ".gitignore", ".dvcignore", "params.yaml", "prefect.yaml", "prefect.toml"):
+    for name in (".gitattributes", ".gitignore", ".dvcignore", "prefect.yaml", "prefect.toml"):
         shutil.copy(ROOT / name, folder / name)
+    (folder / "params.yaml").write_text(rendered("tatoeba-en-de"), encoding="utf-8")
     (folder / "deploy").mkdir()
     (folder / "data" / "own").mkdir(parents=True)
     shutil.copy(ROOT / "deploy" / "automation.yaml", folder / "deploy")

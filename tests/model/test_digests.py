@@ -99,7 +99,7 @@ def test_a_file_without_a_digest_is_refused(package: Path, name: str) -> None:
     ("changes", "message"),
     [
         ({"padding_id": 99}, "expected a padding_id below 29, the entries, found 99"),
-        ({"padding_id": True}, "padding_id: expected an integer, found True"),
+        ({"padding_id": True}, "padding_id: expected an integer, found true"),
         ({"source_size": 0}, "source_size: expected greater than or equal to 1, found 0"),
         ({"target_size": "29"}, "target_size: expected an integer, found '29'"),
         ({"target_size": 29.0}, r"target_size: expected an integer, found 29\.0"),

@@ -89,9 +89,13 @@ TOKENIZATION = json.dumps(TOKENIZE.model_dump())
         (
             "translate.json",
             f'{{"replace": "false", "translate": {TRANSLATION}}}',
-            "replace: expected a boolean",
+            "replace: expected true or false",
         ),
-        ("translate.json", f'{{"replace": 0, "translate": {TRANSLATION}}}', "replace: expected a boolean"),
+        (
+            "translate.json",
+            f'{{"replace": 0, "translate": {TRANSLATION}}}',
+            "replace: expected true or false",
+        ),
         (
             "translate.json",
             f'{{"replace": true, "more": 1, "translate": {TRANSLATION}}}',

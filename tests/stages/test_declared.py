@@ -25,6 +25,7 @@ from pipelines.stages._declared import (
 )
 from pipelines.stages._lifetime import DVC_STAGE
 from tests.pipeline import WITH_ENSEMBLE, bare_repository
+from tests.presets import rendered
 
 pytestmark = pytest.mark.usefixtures("yaml_once")  # takes two thirds of the time
 ROOT = Path(__file__).parents[2]
@@ -35,8 +36,9 @@ CODE, TEXT = "convs2s/text/corpus/filter.py", "data/tokenized/train/source.txt"
 def _stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the stage filter reads, beside a file that another stage reads."""
     monkeypatch.chdir(tmp_path)
-    for name in ("params.yaml", "dvc.yaml", ".dvcignore"):
+    for name in ("dvc.yaml", ".dvcignore"):
         shutil.copy(ROOT / name, tmp_path)
+    Path("params.yaml").write_text(rendered("tatoeba-en-de"), encoding="utf-8")
     for name in (CODE, TEXT, "convs2s/model/decoder.py", "convs2s/base/__pycache__/files.pyc"):
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text("a b\n")

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from convs2s.config.load import load_params
 from convs2s.text.sources.memory import read_memory
 from convs2s.text.sources.pair_files import file_part
 from convs2s.text.sources.tagged_text import read_segments
 from convs2s.text.words.tokenization import Tokenizer
+from tests.presets import params_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,7 +41,7 @@ def memory(text: str, folder: Path) -> None:
 
 def words(language: str) -> Callable[[str, Path], object]:
     changes = {"tokenizer": "moses", "normalize_punctuation": True, "typography": True}
-    params = load_params(ROOT / "params.yaml").tokenize.model_copy(update=changes)
+    params = params_of("tatoeba-en-de").tokenize.model_copy(update=changes)
     tokenizer = Tokenizer(language, params)
     return lambda text, _: tokenizer.detokenize(tokenizer.tokenize(text))
 
