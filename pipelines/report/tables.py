@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
+from convs2s.text.corpus.suspects import KINDS
 from pipelines.report.run import Run
 from pipelines.report.scores import TITLES
 from pipelines.report.significance import Comparison
@@ -121,6 +122,19 @@ def show_difference(comparison: Comparison) -> dict[str, str]:
 def describe_member(run: Run) -> str:
     """Return whose translations are those of a run."""
     return run.member if run.member == "ensemble" else f"seed {run.member}"
+
+
+def list_suspects(suspects: Mapping[str, Mapping[str, int]]) -> list[dict[str, Any]]:
+    """Return a row for each kind of pairs that look like mistakes: how many, of how many, the first line."""
+    return [
+        {
+            "pairs that": KINDS[kind].fault,
+            "pairs": counts["pairs"],
+            "of": counts["of"],
+            "first line in data/raw/train": counts["first"] or ABSENT,
+        }
+        for kind, counts in suspects.items()
+    ]
 
 
 def list_rules(run: Run) -> pd.DataFrame:

@@ -18,6 +18,7 @@ from convs2s.text.corpus.filter import (
     write_splits,
 )
 from convs2s.text.corpus.mistakes import find_mistakes, require_new
+from convs2s.text.corpus.suspects import describe_suspects, find_suspects
 from convs2s.text.languages import find_faults
 
 
@@ -41,11 +42,19 @@ def run(
     null, all of valid/ unchanged.
 
     The report also has what looks like a mistake in the corpus, found in the raw text: raw/{train,valid,
-    development,test}. Only this part of the output depends on the test set.
+    development,test}. Only this part of the output depends on the test set. Under `suspects`, it counts by
+    kind the pairs that are probably no good translations; `first` is the line of the first one.
     """
     held_out = {split: list(read_folder(raw / split)) for split in ("valid", "development", "test")}
     mistakes = find_mistakes(read_folder(raw / "train"), held_out)
-    mistakes["warnings"] = [*find_faults(languages), *mistakes["warnings"]]
+    suspects = find_suspects(read_folder(raw / "train"), languages)
+    if params.drop_repeats:
+        del suspects["repeats"]  # they are removed, and counted as such
+    mistakes["warnings"] = [
+        *find_faults(languages),
+        *describe_suspects(suspects, languages),
+        *mistakes["warnings"],
+    ]
     for warning in mistakes["warnings"]:
         print(f"filter: warning: {warning}", file=sys.stderr)
     require_new(mistakes["overlap"], params.max_overlap)
@@ -59,6 +68,7 @@ def run(
         rules.require_some(train)
         require_validation(splits, params.valid_every)
         report = rules.report() | splits | mistakes
+        report["suspects"] = {kind: vars(pairs) for kind, pairs in suspects.items() if pairs.pairs}
         if translated.count:
             report["translated"] = translated.count
         write_json(temporary / "report.json", report)

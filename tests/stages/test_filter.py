@@ -74,7 +74,22 @@ def test_the_report_counts_what_was_removed_and_what_was_kept(tmp_path: Path) ->
             "language xf: expected an ISO 639 code, such as de; no language has this one",
             "test: 1 pair of 3 are also in the training data",
         ],
+        "suspects": {},
     }
+
+
+def test_suspects_are_counted_and_stay(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Whether a corpus is meant to be like that, only people know; the warning says what removes them."""
+    pairs = [*TRAIN, ("<b>one</b>", "eins")]
+    report = json.loads((run(tmp_path, pairs, valid_every=2) / "report.json").read_text())
+    assert report["suspects"] == {
+        "markup": {"pairs": 1, "of": 7, "first": 7},
+        "repeats": {"pairs": 1, "of": 7, "first": 0},
+    }
+    advice = "To keep only the first of equal pairs: filter.drop_repeats: true"
+    assert f"train: 1 pair of 7 repeat an earlier pair. {advice}" in report["warnings"]
+    assert f"filter: warning: train: 1 pair of 7 repeat an earlier pair. {advice}" in capfd.readouterr().err
+    assert "<b>one</b>" in (tmp_path / "out" / "train" / "source.txt").read_text().split("\n")
 
 
 def test_rules_and_lengths_are_tables(tmp_path: Path) -> None:

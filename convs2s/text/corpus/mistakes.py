@@ -1,6 +1,6 @@
 """Mistakes in a corpus that no reader of files would notice, as all of it is valid text.
 
-Test or validation sentences in the training data, and sides that are copies of each other.
+Test or validation sentences in the training data.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,8 +12,6 @@ Pair = tuple[str, str]
 
 FEW_SHARED = 0.01
 """If more than this share of a split's pairs are also in the training data, there is a warning."""
-FEW_COPIES = 0.1
-"""If more than this share of pairs have equal sides, there is a warning; some, such as names, usually do."""
 
 
 def find_mistakes(train: Iterable[Pair], held_out: Mapping[str, Sequence[Pair]]) -> dict[str, Any]:
@@ -29,11 +27,7 @@ def find_mistakes(train: Iterable[Pair], held_out: Mapping[str, Sequence[Pair]])
     held_out_sources = {source for source, _ in held_out_pairs}
     trained_pairs = set[Pair]()
     trained_sources = set[str]()
-    read = copied = 0
     for source, target in train:
-        read += 1
-        if source == target:
-            copied += 1
         if source in held_out_sources:
             trained_sources.add(source)
             if (source, target) in held_out_pairs:
@@ -52,8 +46,6 @@ def find_mistakes(train: Iterable[Pair], held_out: Mapping[str, Sequence[Pair]])
         for split, counts in overlap.items()
         if counts["pairs"] > FEW_SHARED * counts["of"]
     ]
-    if copied > FEW_COPIES * read:
-        warnings.insert(0, f"train: {inflect(copied, 'pair')} of {read:,} have the same text on both sides")
     return {"overlap": overlap, "warnings": warnings}
 
 
