@@ -15,6 +15,7 @@ from matplotlib.ticker import LogFormatter
 from numpy.typing import NDArray
 
 from convs2s.base.files import atomic_path
+from convs2s.text.words.tokenization import SHOWN_SPACES
 
 FONT = "DejaVu Sans"  # comes with matplotlib, so pictures are the same everywhere
 MISSING = "\N{WHITE SQUARE}"
@@ -78,10 +79,14 @@ def easy_to_read(shapes: Sequence[tuple[int, ...]], count: int) -> list[int]:
 
 
 def make_label(token: str) -> str:
-    """Return a token as a label: shortened if too long, and only with characters that the font can show."""
+    """Return a token as a label: shortened if too long, and only with characters that the font can show.
+
+    A space that raw text keeps is an open box.
+    """
     font = get_font(findfont(FONT))
     label = "".join(
-        char if char.isprintable() and font.get_char_index(ord(char)) else MISSING for char in token
+        char if char.isprintable() and font.get_char_index(ord(char)) else MISSING
+        for char in token.translate(SHOWN_SPACES)
     )
     return label if len(label) <= LONGEST_LABEL else label[: LONGEST_LABEL - 1] + "…"
 

@@ -18,6 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from convs2s.base.files import write_lines
 from convs2s.base.messages import visible
 from convs2s.score.pictures import plot_curves
+from convs2s.text.words.tokenization import SHOWN_SPACES
 from pipelines.check import check_merge
 from pipelines.report import sentences, significance, tables
 from pipelines.report.run import Run, group, open_run
@@ -53,7 +54,7 @@ def render(runs: Sequence[Run]) -> str:
         sentences=sentences,
         significance=significance,
     )
-    return visible(page)  # a corpus may have control characters
+    return visible(page).translate(SHOWN_SPACES)  # a corpus may have control characters, and marks of spaces
 
 
 def draw_curves(runs: Sequence[Run]) -> str:

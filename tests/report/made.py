@@ -23,7 +23,7 @@ TEST = [
 ]
 """Sources and references."""
 GOOD = ["das Mädchen schläft .", "<b>fett</b> & weniger", "ein sehr langer Satz mit Wörtern ."]
-TRAIN = [("a b", "c d"), ("", "x"), ("e f", "g h"), ("<i>one</i>", "one two three"), ("i", "j")]
+TRAIN = [("a b", "c d"), ("", "x"), ("e f", "g h"), ("<i>one</i>", "one two\U000f0020 three"), ("i", "j")]
 
 
 def make_run(folder: Path, changes: Mapping[str, Any], hypotheses: Mapping[str, Sequence[str]]) -> Path:

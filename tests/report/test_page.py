@@ -104,12 +104,14 @@ def test_scores_are_those_of_the_files(folder: Path, page: Any) -> None:
 def test_what_is_wrong_with_the_data_is_shown(folder: Path, page: Any) -> None:
     """Removed pairs have their rules, limits and examples; overlaps and warnings of the stage are there."""
     counts = json.loads((folder / "one/data/filtered/report.json").read_text())
-    rules = {row["rule"]: row for row in rows(page, "data", 2)}
+    rules = {row["rule"]: row for row in rows(page, "data", 3)}
     assert rules["empty side"]["removed"] == str(counts["removed"]["empty_side"]) == "1"
     assert rules["ratio"] == {"rule": "ratio", "limit": "1.5", "removed": "1", "share": "20 %"}
     assert "Warning: language xf: expected an ISO 639 code" in text_of(page, "data")
-    assert rows(page, "data", 1) == [{"": "test", "pairs": "0", "sources": "0", "of": "3"}]
-    assert "one two three" in text_of(page, "data")
+    suspect = {"pairs that": "have markup, such as <b> or &nbsp;", "pairs": "1", "of": "5"}
+    assert rows(page, "data", 1) == [{**suspect, "first line in data/raw/train": "4"}]
+    assert rows(page, "data", 2) == [{"": "test", "pairs": "0", "sources": "0", "of": "3"}]
+    assert "one two␣ three" in text_of(page, "data")
 
 
 def test_parameters_are_those_of_the_run(page: Any) -> None:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from convs2s.score.pictures import PANELS, draw_layers, easy_to_read, plot_curves
+from convs2s.score.pictures import PANELS, draw_layers, easy_to_read, make_label, plot_curves
+from convs2s.text.words.tokenization import MARK_OF_SPACE, MARKS_OF_SPACES
 
 
 def dark_area(weights: list[list[float]], path: Path) -> tuple[int, int, int, int]:
@@ -37,6 +38,12 @@ def test_any_token_can_be_drawn_without_warning(tmp_path: Path) -> None:
         warnings.simplefilter("error")
         draw_layers([("$_$", np.full((12, 12), 1 / 12))] * 3, tokens, tokens, tmp_path / "attention.png")
     assert Image.open(tmp_path / "attention.png").size[0] > 300
+
+
+def test_a_space_that_text_keeps_is_drawn_as_one() -> None:
+    """Its mark is a character for which no font has a picture; other such characters are a square."""
+    tokens = [f"a{MARK_OF_SPACE}", chr(MARKS_OF_SPACES[0xA0]), "\ue000"]
+    assert [make_label(token) for token in tokens] == ["a␣", "␣", "□"]
 
 
 def test_sentences_that_fill_a_picture_well_are_drawn_first() -> None:

@@ -28,6 +28,10 @@ MARK_OF_SPACE = chr(FIRST_MARK + ord(" "))
 SPACES_OF_MARKS = {mark: n for n, mark in MARKS_OF_SPACES.items()} | {ord(MARK_OF_SPACE): " "}
 
 
+SHOWN_SPACES = dict.fromkeys(SPACES_OF_MARKS, "\N{OPEN BOX}")
+"""For str.translate: shows these marks to people, whose fonts have no picture for them."""
+
+
 class SpaceForUnprintable(dict[int, str]):
     """For str.translate: maps control, format and private-use characters to spaces, others to themselves.
 
