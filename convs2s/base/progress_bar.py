@@ -50,6 +50,12 @@ class Progress:
         self.bar.set_postfix_str(note, refresh=False)
         self.bar.update()
 
+    def say(self, text: str) -> None:
+        """Print a line above the bar, which the next update draws again."""
+        if self.bar is not None:
+            self.bar.clear()
+        print(text, file=sys.stderr)
+
     def add_epoch(self, record: Numbers, is_best: bool, seconds: float) -> None:
         """Close the bar and print a summary of the epoch, whose validation took `seconds`."""
         speed = entries = ""

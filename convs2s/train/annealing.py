@@ -32,6 +32,18 @@ class Annealing:
             return f"it has run for {inflect(self.params.max_epochs, 'epoch')}"
         return None
 
+    def most_epochs(self) -> int:
+        """Return after how many epochs training ends at the latest, whatever the perplexities."""
+        latest = self.params.anneal_after_epoch
+        if latest is None:
+            return self.params.max_epochs
+        epochs = latest
+        rate = self.params.learning_rate * self.params.anneal_factor
+        while rate >= self.params.min_learning_rate * (1 - 1e-9) and epochs < self.params.max_epochs:
+            rate *= self.params.anneal_factor
+            epochs += 1
+        return min(epochs, self.params.max_epochs)
+
     def ended_before(self, perplexities: list[float], within_epoch: bool) -> int | None:
         """Return the number of the epoch after which training had already ended; None if it had not.
 

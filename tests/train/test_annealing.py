@@ -29,6 +29,26 @@ def test_the_rate_falls_once_perplexity_stops_improving(
     assert rates == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(
+    ("changes", "most"),
+    [
+        ({"max_epochs": 40}, 40),
+        ({"anneal_after_epoch": 5, "max_epochs": 40}, 8),
+        ({"anneal_after_epoch": 5, "max_epochs": 7}, 7),
+        ({"anneal_after_epoch": 50, "max_epochs": 40}, 40),
+        ({"anneal_after_epoch": 1, "anneal_factor": 0.7, "min_learning_rate": 0.1225}, 3),
+        ({"anneal_after_epoch": 1, "anneal_factor": 0.1, "min_learning_rate": 0.2}, 1),
+    ],
+)
+def test_the_latest_end_is_known_in_advance(changes: dict[str, Any], most: int) -> None:
+    """It is the end of a training whose perplexity improves in each epoch, as by simulation here."""
+    rule = Annealing(PAPER.model_copy(update={"max_epochs": 1000} | changes))
+    perplexities: list[float] = []
+    while rule.ends(perplexities) is None:
+        perplexities.append(1000.0 - len(perplexities))
+    assert rule.most_epochs() == len(perplexities) == most
+
+
 FELL = "the learning rate fell below"
 TWICE = {"anneal_factor": 0.7, "min_learning_rate": 0.1225, "anneal_after_epoch": 1}
 

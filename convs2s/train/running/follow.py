@@ -15,6 +15,7 @@ from convs2s.config.train import RunSection
 from convs2s.train.loop import EpochReport, UpdateReport
 from convs2s.train.running.checkpoint_copies import CheckpointCopies
 from convs2s.train.running.curves import Events
+from convs2s.train.running.forecast import Forecast
 from convs2s.train.running.work_folder import WorkFolder
 from convs2s.train.training import Session, Training
 
@@ -31,6 +32,7 @@ def follow(
     """Train to the end; show progress, count the cost, save checkpoints, and copies of them."""
     state = training.state
     progress = Progress()
+    forecast = Forecast(training)
     session: Session = {
         **training.workers.hardware(),
         "precision": state.precision,
@@ -53,6 +55,8 @@ def follow(
                 session["training_seconds"] += seconds
                 session["target_tokens"] += report.target_tokens
                 progress.add_update(vars(report), seconds)
+                if said := forecast.add_update(seconds, report.target_tokens, report.batch, report.batches):
+                    progress.say(said)
                 if events and state.curve and state.curve[-1]["update"] == report.update:
                     events.add([state.curve[-1]], [])
                 is_due = report.update % run.checkpoint_updates == 0 or time.monotonic() - saved >= limit
