@@ -28,6 +28,7 @@ from convs2s.config.load import flatten_values, load_params, parse_yaml, read_te
 from convs2s.config.params import Params
 from convs2s.text.languages import find_faults
 from pipelines import shell
+from pipelines.own_texts import make_own_folder
 from pipelines.stages._declared import find_value
 from pipelines.stages._models import check_models
 
@@ -192,7 +193,7 @@ def check_folders(params: Params, path: Path) -> None:
     """Check that local texts exist beside the file, and that models named there fit."""
     if not (path.parent / params.download.folder).is_dir():
         raise FileNotFoundError(
-            f"{path}: download.folder: expected the folder with your texts, or data/own without any, found "
+            f"{path}: download.folder: expected the folder with your texts, found "
             f"{params.download.folder}, which is not a folder. If it has a .dvc file, fetch it: dvc pull"
         )
     check_models(params, path.parent)
@@ -263,6 +264,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         check_scm(Path())
         check_merge(Path())
         params = load_params(PARAMS)
+        make_own_folder(Path(), params.download.folder)
         check_folders(params, PARAMS)
         if options.list:
             print(*list_keys(params, load_params(BASE)), sep="\n")

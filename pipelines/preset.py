@@ -26,6 +26,7 @@ from convs2s.base.files import write_lines
 from convs2s.config.faults import suggest
 from convs2s.config.load import flatten_values, parse_params, parse_yaml, read_text
 from convs2s.config.params import Params
+from pipelines.own_texts import make_own_folder
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 PARAMS = Path("params.yaml")
@@ -174,13 +175,14 @@ def is_unedited(path: Path) -> bool:
 
 def write_preset(name: str, overrides: Mapping[str, Any], force: bool) -> None:
     """Write params.yaml, unless edits would be lost without `force`."""
-    text, _ = apply_overrides(render(name), overrides)
+    text, params = apply_overrides(render(name), overrides)
     if PARAMS.is_file() and not force and not is_unedited(PARAMS):
         raise ValueError(
             f"{PARAMS} has edits that are not in git, so it was not overwritten. Commit them, or add "
             "FORCE=1 (for python -m pipelines.preset: --force) to lose them."
         )
     write_lines(PARAMS, text.removesuffix("\n").split("\n"))
+    make_own_folder(Path(), params.download.folder)
     print(f"Wrote {PARAMS} from preset {name}.")
 
 

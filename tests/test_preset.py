@@ -208,6 +208,21 @@ def write_edited() -> str:
     return text
 
 
+def test_a_preset_makes_the_folder_that_it_names(clone: Path) -> None:
+    """Git does not keep it; without it, the presets that fetch a corpus would stop, too.
+
+    A page in it says what belongs there. To a folder that exists, or that DVC has, nothing is added.
+    """
+    folder = clone / "data" / "own"
+    assert write("multi30k-en-de") == ""
+    assert "docs/own-data.md" in (folder / "README.md").read_text(encoding="utf-8")
+    (folder / "README.md").unlink()
+    assert write("own-data") == "" and not any(folder.iterdir())
+    folder.rmdir()
+    folder.with_name("own.dvc").touch()
+    assert write("multi30k-en-de") == "" and not folder.exists()
+
+
 @pytest.mark.usefixtures("clone")
 def test_a_preset_that_nobody_edited_is_overwritten() -> None:
     """It can be written again, so nothing is lost."""

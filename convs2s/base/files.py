@@ -46,7 +46,10 @@ CONVERSIONS = {
     b"\x1f\x9d": "zcat (it is compress's .Z)",
     b"\x04\x22\x4d\x18": "lz4cat (it is lz4)",
     b"LZIP": "lzip -dc (it is lzip)",
-    b"PK\x03\x04": "unzip -p (it is a zip archive, or a document)",
+    b"PK\x03\x04": (
+        "unzip -p (it is a zip archive), or for a document such as .docx: save it as plain text, or "
+        "pandoc --to plain"
+    ),
     b"7z\xbc\xaf": "7z x (it is a 7z archive)",
     b"Rar!": "unrar x (it is a rar archive)",
     b"%PDF": "pdftotext (it is a PDF)",
