@@ -25,7 +25,7 @@ PLACEHOLDERS = {"NAME", "..."}
 SYSTEM = {
     "awk", "bash", "cd", "cp", "curl", "cut", "docker", "echo", "export", "git", "grep", "hf", "iconv",
     "install", "kubectl", "ln", "mkdir", "rm", "sacrebleu", "sbatch", "scp", "source", "ssh", "systemctl",
-    "tensorboard", "xz",
+    "python3", "tar", "tensorboard", "xz",
 }  # fmt: skip
 WRAPPERS = {"sudo": 1, "taskset": 3}  # programs that start another, and the number of words before its name
 Words = list[str]
