@@ -52,6 +52,29 @@ def test_it_translates_while_the_user_types(page: Page, pairs: list[Pair]) -> No
     page.wait_for(f"document.getElementById('translation').innerText === {json.dumps(other)}")
 
 
+def test_a_translation_can_be_copied(page: Page) -> None:
+    """Selecting a long one by hand is tedious; a server without https has no clipboard, but copies, too."""
+    page.type(TEXT)
+    page.wait_for("!document.getElementById('copy').hidden && lines.length")
+    page.evaluate("document.addEventListener('copy', () => { window.copied = getSelection().toString(); })")
+    page.evaluate("navigator.clipboard.writeText = (text) => { window.written = text; }")
+    page.evaluate("copy()")
+    assert page.evaluate("window.written") == read(page, "#translation") != ""
+    page.evaluate("navigator.clipboard.writeText = () => { throw new Error('insecure'); }")
+    page.evaluate("copy()")
+    assert page.evaluate("window.copied") == read(page, "#translation")
+    assert read(page, "#status") == "Copied."
+
+
+def test_spaces_that_text_keeps_have_a_picture(page: Page) -> None:
+    """Their marks are characters of private use, which browsers draw as boxes with numbers."""
+    page.evaluate(
+        r"showAttention({source: ['a\u{f0020}'], target: ['\u{f00a0}b'], layers: {1: [[1]]}});"
+        "document.getElementById('details').hidden = false"
+    )
+    assert read(page, "#target button") == "␣b" and read(page, "#layers tr th:nth-child(2)") == "a␣"
+
+
 def test_errors_are_shown(page: Page) -> None:
     """The page shows the server's own message, which says what to do."""
     page.evaluate("document.getElementById('text').value = 'a'.repeat(10001)")

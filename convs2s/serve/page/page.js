@@ -31,6 +31,19 @@ async function ask(path, text) {
   throw new Error(error || `The server has answered with status ${answer.status}.`);
 }
 
+async function copy() {
+  try {
+    await navigator.clipboard.writeText(byId("translation").textContent);
+  } catch { // browsers have a clipboard for https and localhost only
+    getSelection().selectAllChildren(byId("translation"));
+    document.execCommand("copy");
+  }
+  say("Copied.");
+}
+
+// Spaces that text keeps are characters for which no font has a picture: convs2s/text/words/tokenization.py.
+const showSpaces = (token) => token.replace(/[\u{F0000}-\u{F3000}]/gu, "␣");
+
 function showModel() {
   const { name, summary, examples } = models[byId("pair").value];
   document.title = byId("name").textContent = name;
@@ -55,7 +68,7 @@ async function translate() {
   say(text.trim() && "Translating …");
   if (!text.trim()) {
     byId("translation").replaceChildren();
-    byId("details").hidden = true;
+    byId("details").hidden = byId("copy").hidden = true;
     return;
   }
   try {
@@ -76,7 +89,7 @@ function showSentences() {
   byId("sentence").replaceChildren(...options);
   byId("sentence-label").hidden = sentences.length < 2;
   byId("sentence").value = sentences.length - 1;
-  byId("details").hidden = false;
+  byId("details").hidden = byId("copy").hidden = false;
   showSentence();
 }
 
@@ -92,7 +105,8 @@ async function showSentence() {
   }
 }
 
-function showAttention(attention) {
+function showAttention({ source, target, layers }) {
+  const attention = { source: source.map(showSpaces), target: target.map(showSpaces), layers };
   byId("target").replaceChildren(...attention.target.map((token, position) => {
     const button = element("button", { type: "button" }, token);
     for (const event of ["mouseenter", "focus", "click"]) {
@@ -127,6 +141,7 @@ async function start() {
   byId("key").addEventListener("input", translateLater);
   byId("pair").addEventListener("change", () => { showModel(); translate(); });
   byId("sentence").addEventListener("change", showSentence);
+  byId("copy").addEventListener("click", copy);
   if (byId("text").value) translate(); // kept by the browser over a reload
 }
 
