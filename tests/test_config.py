@@ -70,7 +70,7 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"train.nodes": 2}, r"run\.launcher: expected one with 2 nodes \(train\.nodes\), found null"),
     ({"train.learning_rate": math.inf}, r"train\.learning_rate: expected a finite number, found inf"),
     ({"train.selection": SELECTION}, r"translate\.selection: expected one, as for train\.selection"),
-    ({"translate.selection": SELECTION}, r"candidates\.per_source: expected at least 100, .*found None"),
+    ({"translate.selection": SELECTION}, r"candidates\.per_source: expected at least 100, .*found null"),
     ({"candidates.per_source": 9, "align.backend": "none"}, r"align\.backend: expected one such as builtin"),
     ({"augment.text": "a"}, r"augment: expected models, or text data/none .*, found text a and keep true"),
     ({"augment.keep": False}, r"augment: expected models, or .* found text data/none and keep false"),

@@ -34,8 +34,8 @@ def test_idle_cores_are_counted(state: str, free: float) -> None:
         ("one busy", 1, 1, None),
         ("one busy", 2, 1, "other processes use 1.0 of 2 cores, and training has 2 threads"),
         ("one busy", 1, 2, "other processes use 1.0 of 2 cores, and training has 2 threads"),
-        ("stolen", 2, 1, "which round differently: OMP_NUM_THREADS=1."),
-        ("stolen", 1, 1, "as one: wait until they have ended."),
+        ("stolen", 2, 1, "With fewer, which round differently: OMP_NUM_THREADS=1"),
+        ("stolen", 1, 1, "training has 1 thread, so it is slower than alone."),
     ],
 )
 def test_threads_without_a_core_are_a_warning(

@@ -53,12 +53,14 @@ def warn_if_busy(workers: int) -> str | None:
     free = count_free(before, after)
     if not cores or workers * threads <= free + NEARLY:
         return None
-    fewer = max(int(free / workers), 1)
-    advice = "wait until they have ended"
-    if fewer < threads:
-        advice += f", or train with fewer threads, which round differently: OMP_NUM_THREADS={fewer}"
-    return (
+    warning = (
         f"warning: other processes use {cores - free:.1f} of {inflect(cores, 'core')}, and training has "
-        f"{inflect(workers * threads, 'thread')}. Threads that wait for a core hold up the others, so "
-        f"that two can be half as fast as one: {advice}."
+        f"{inflect(workers * threads, 'thread')}, so it is slower than alone."
     )
+    fewer = max(int(free / workers), 1)
+    if fewer < threads:
+        warning += (
+            " A thread that waits for a core holds up the others: two can be half as fast as one. With fewer, "
+            f"which round differently: OMP_NUM_THREADS={fewer}"
+        )
+    return warning
