@@ -60,7 +60,7 @@ def warn_if_busy(workers: int) -> str | None:
     fewer = max(int(free / workers), 1)
     if fewer < threads:
         warning += (
-            " A thread that waits for a core holds up the others: two can be half as fast as one. With fewer, "
-            f"which round differently: OMP_NUM_THREADS={fewer}"
+            " A thread that waits for a core holds up the others: two can be half as fast as one. With "
+            f"fewer, which round differently: OMP_NUM_THREADS={fewer}"
         )
     return warning
