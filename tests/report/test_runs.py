@@ -26,6 +26,7 @@ def test_rows_are_runs_by_the_names_that_a_report_takes(finished: Path) -> None:
     head, first = toy.run(finished, "git", "log", "--format=%h").split()
     assert [row.name for row in rows] == [".", head, "more-dropout", first]
     assert [row.params["train.dropout"] for row in rows] == ["0.3", "0.1", "0.2", "0.1"]
+    assert [row.subject for row in rows] == ["", "toy", "", "toy"]
     assert [bool(row.scores) for row in rows] == [True, True, True, False]
     assert [bool(row.date) for row in rows] == [False, True, True, True]
 
