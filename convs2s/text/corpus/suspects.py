@@ -136,7 +136,8 @@ def find_suspects(pairs: Iterable[Pair], languages: tuple[str, str]) -> dict[str
     """
     found = {kind: Suspects() for kind in KINDS}
     has_source, has_target = map(writer_of, languages)
-    scripts_differ = SCRIPTS.get(languages[0]) != SCRIPTS.get(languages[1])
+    own, other = (set(SCRIPTS.get(language, ())) for language in languages)
+    scripts_differ = bool(own and other and own.isdisjoint(other))
     hashes = array("q")
     shapes = Shapes(), Shapes()
     sample = Sample()

@@ -42,6 +42,8 @@ PLANTED: dict[str, tuple[Pairs, tuple[str, str], str, int, int]] = {
     "heading of codes": ([("en", "de"), *CLEAN], LANGUAGES, "heading", 1, 1),
     "shifted": (shift(CLEAN), LANGUAGES, "shifted", 400, 501),
     "swapped": (swap(CLEAN), LANGUAGES, "swapped", 100, 301),
+    "swapped, a language without a known script": (swap(CLEAN), ("en", "xx"), "swapped", 100, 301),
+    "swapped, a script in common": (swap(CLEAN), ("en", "sr"), "swapped", 100, 301),
     "swapped, by script": (swap(UKRAINIAN), ("en", "uk"), "swapped", 300, 301),
     "all swapped, by script": ([pair[::-1] for pair in UKRAINIAN], ("en", "uk"), "swapped", 1900, 1),
     "other script": (UKRAINIAN, ("en", "el"), "target_script", 1900, 1),
