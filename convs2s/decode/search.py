@@ -165,6 +165,15 @@ def follow(path: Path, steps: Sequence[NDArray[Any]]) -> list[Any]:
     return [values[row] for values, row in zip(steps, path.rows, strict=False)]
 
 
+def nan_error(step: int, sentence: int) -> ValueError:
+    """Return the error for scores that are not numbers; both arguments count from 0."""
+    return ValueError(
+        f"The model's scores for token {step + 1} of sentence {sentence + 1} of the batch are not "
+        "numbers (NaN). Expected finite scores: has training diverged, or is the weights file "
+        "damaged? Check the training curves, or lower train.learning_rate and train again."
+    )
+
+
 class LiveBatch:
     """A batch that is being searched. Sentences leave it when they are done; then the others move up.
 
@@ -232,12 +241,7 @@ class LiveBatch:
         """Raise ValueError for the first NaN; NaN sorts first, so the best candidates show it."""
         bad = np.flatnonzero(np.isnan(totals).any(axis=1))
         if len(bad):
-            sentence = self.alive[bad[0]] + 1
-            raise ValueError(
-                f"The model's scores for token {self.step + 1} of sentence {sentence} of the batch are not "
-                "numbers (NaN). Expected finite scores: has training diverged, or is the weights file "
-                "damaged? Check the training curves, or lower train.learning_rate and train again."
-            )
+            raise nan_error(self.step, int(self.alive[bad[0]]))
 
     def finish(self, sentence: int, row: int, total: float) -> None:
         """Record that EOS finishes a row's hypothesis, with its log-likelihood, unless there are enough."""

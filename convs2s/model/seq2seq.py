@@ -62,8 +62,9 @@ class Seq2Seq(nn.Module):
         """Encode source sentences, each ending in EOS, padded after it."""
         padded = source == self.padding_id
         lengths = (~padded).sum(dim=1)
-        # Training always uses the mask: checking whether it is needed would wait for all work on the GPU.
-        padding = padded if self.training or bool(padded.any()) else None
+        # Training and GPUs always use the mask: a GPU would have to finish all work to say if it is needed.
+        is_used = self.training or source.device.type != "cpu" or bool(padded.any())
+        padding = padded if is_used else None
         e = self.source_embedding(source, padding)
         keys, values = self.encoder(e, padding)
         return Memory(keys, values, padding, lengths)

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from convs2s.config.translate import TranslateParams
 from convs2s.decode.beam_search import BeamSearch
+from convs2s.decode.device_search import DeviceSearch
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.ids.vocabulary import EOS
@@ -31,13 +32,16 @@ TRANSLATE = TranslateParams.model_validate(
     }
 )
 """A short search in small batches: limits and batches are those that tests of long sentences count on."""
+AnySearch = BeamSearch | DeviceSearch
 WORDS = ["Das", "ist", "ein", "Haus", ".", ",", "und", "noch", "eins", "Hund"]
 
 
-def make_search(beam_size: int, *, keep_attention: bool = False, **changes: object) -> BeamSearch:
+def make_search(
+    beam_size: int, kind: type[AnySearch] = BeamSearch, *, keep_attention: bool = False, **changes: object
+) -> AnySearch:
     """Return a search for all hypotheses of the beam."""
     changes = {"beam_size": beam_size, "n_best": beam_size, **changes}
-    return BeamSearch(TRANSLATE.model_copy(update=changes), keep_attention)
+    return kind(TRANSLATE.model_copy(update=changes), keep_attention)
 
 
 class Parrot(StepwiseModel):

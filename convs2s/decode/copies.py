@@ -1,0 +1,25 @@
+"""Copies between host and device: the host does not wait for those to a GPU, and once for several from it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+
+def copy_to_device(values: Tensor | NDArray[Any], device: torch.device) -> Tensor:
+    """Return values on a device; a GPU copies them from pinned memory, for which the host need not wait."""
+    tensor = torch.from_numpy(values) if isinstance(values, np.ndarray) else values
+    if device.type == "cuda":
+        tensor = tensor.pin_memory()
+    return tensor.to(device, non_blocking=True)
+
+
+def copy_to_host(tensors: Sequence[Tensor | None], device: torch.device) -> list[Any]:
+    """Return tensors of a device as arrays, None as None; the host waits once, for all of them."""
+    copies = [None if tensor is None else tensor.to("cpu", non_blocking=True) for tensor in tensors]
+    if device.type == "cuda":
+        torch.cuda.current_stream(device).synchronize()
+    return [None if copy is None else copy.numpy() for copy in copies]

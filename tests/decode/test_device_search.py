@@ -1,0 +1,153 @@
+"""The search that stays on the device gives what beam search does, and hardly waits for the device."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from convs2s.config.translate import TranslateParams
+from convs2s.decode import device_search
+from convs2s.decode.beam_search import BeamSearch
+from convs2s.decode.device_search import LOOK, DeviceSearch, advance, start
+from convs2s.decode.ensemble import Ensemble
+from convs2s.decode.recordings import Recordings
+from convs2s.decode.search import SearchModel, SearchResult
+from convs2s.decode.stepwise_model import StepwiseModel
+from convs2s.fairseq.importer import SEARCH
+from convs2s.ids.vocabulary import EOS, PAD
+from tests.decode.table_model import TableModel, random_table
+from tests.golden import golden_model
+from tests.golden.judge import sources
+from tests.model.small import sentence, small_model
+
+SETTINGS: list[dict[str, Any]] = [
+    *({"beam_size": beam, "min_length": least} for beam in (1, 2, 5, 12) for least in (0, 1, 14)),
+    {"beam_size": 5, "legacy_eos": True, "alpha": 0.3},
+    {"beam_size": 5, "n_best": 2},
+]
+
+
+def params_of(changes: dict[str, Any]) -> TranslateParams:
+    """Return settings of a search for all hypotheses, unless n_best says otherwise."""
+    return SEARCH.model_copy(update={"n_best": changes["beam_size"], **changes})
+
+
+def check_same(found: list[list[SearchResult]], expected: list[list[SearchResult]]) -> None:
+    """Assert that all hypotheses are the same, and their numbers but for rounding."""
+    assert len(found) == len(expected)
+    for found_ranked, expected_ranked in zip(found, expected, strict=True):
+        for one, other in zip(found_ranked, expected_ranked, strict=True):
+            assert (one.tokens, one.sources, one.at_end) == (other.tokens, other.sources, other.at_end)
+            assert one.log_likelihood == pytest.approx(other.log_likelihood, abs=5e-5)
+            assert one.score == pytest.approx(other.score, abs=1e-5)
+            assert (one.attention is None) == (other.attention is None)
+            if one.attention is not None and other.attention is not None:
+                assert one.attention == pytest.approx(other.attention, abs=1e-5)
+
+
+def check_searches(
+    model: SearchModel,
+    source: torch.Tensor,
+    limits: list[int],
+    prefixes: list[list[int]],
+    params: TranslateParams,
+    keep_attention: bool,
+) -> None:
+    """Assert that the search gives what beam search does, with steps as they are, recorded, and replayed."""
+    arguments = model, source, limits, prefixes
+    expected = BeamSearch(params, keep_attention).search(*arguments)
+    recordings = Recordings(model)
+    for used in (None, recordings, recordings):
+        check_same(DeviceSearch(params, keep_attention, used).search(*arguments), expected)
+
+
+@pytest.mark.parametrize("name", ["plain", "varied"])
+def test_hypotheses_of_fairseq_models_are_those_of_beam_search(name: str) -> None:
+    """All of them, with every setting, limits, prefixes, attention, selected tokens and an ensemble (T21)."""
+    model = StepwiseModel(golden_model(name))
+    batch = torch.nn.utils.rnn.pad_sequence(sources(name), batch_first=True, padding_value=PAD)
+    limits = [int(1.2 * len(source) + 10) for source in sources(name)]
+    for changes in SETTINGS:
+        check_searches(model, batch, limits, [], params_of(changes), "n_best" in changes)
+    five = params_of({"beam_size": 5})
+    prefixes = [[(7 * i + 11 * j) % 367 + 3 for j in range(i % 5)] for i in range(12)]
+    check_searches(model, batch, [0, 1, 2, 3] * 3, [], five, False)
+    check_searches(model, batch, limits, prefixes, five, True)
+    for entries in (40, 6):  # the second, with fewer than a beam needs
+        check_searches(model.restrict(torch.arange(entries)), batch, limits, [], five, False)
+    check_searches(Ensemble([model, model.restrict(torch.arange(376))]), batch, limits, [], five, True)
+
+
+class Launches(TorchDispatchMode):
+    """Counts the operations that a GPU is given; views are none."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.count = 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.count += not function.is_view
+        return function(*args, **(kwargs or {}))
+
+
+def count_launches(kind: type[BeamSearch] | type[DeviceSearch], monkeypatch: pytest.MonkeyPatch) -> float:
+    """Return the operations of a step, from the difference between searches of 8 and 24 steps."""
+    monkeypatch.setattr("convs2s.decode.token_scores.log_normalizer", lambda x: torch.logsumexp(x, dim=1))
+    model = StepwiseModel(small_model().eval().requires_grad_(False))
+    model.output_biases[EOS] = -1e4  # no hypothesis ends before it must
+    source = torch.stack([sentence(7, 40), torch.cat([sentence(5, 40), torch.tensor([PAD, PAD])])])
+    params = params_of({"beam_size": 5, "min_length": 0})
+    totals = list[int]()
+    for limit in (7, 23):
+        with Launches() as launches:
+            kind(params, False).search(model, source, [limit] * 2)
+        totals.append(launches.count)
+    return (totals[1] - totals[0]) / 16
+
+
+def test_a_step_has_no_more_launches_than_beam_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a GPU each costs the host some microseconds, as much as most of them cost the GPU."""
+    on_device, on_host = (count_launches(kind, monkeypatch) for kind in (DeviceSearch, BeamSearch))
+    assert on_device <= on_host
+
+
+def test_steps_never_wait_for_the_device() -> None:
+    """Tensors without numbers, which PyTorch calls meta, cannot be read, copied or mixed with a CPU's."""
+    stepwise = StepwiseModel(small_model().to("meta").eval())
+    source = torch.full((3, 8), 5, device="meta")
+    with torch.inference_mode():
+        board = start(stepwise, source, 5)
+        for rules in (None, source):
+            board, look = advance(stepwise, LOOK, True, board, rules)
+            assert all(part.is_meta for part in look)
+            board = board.select(torch.arange(3, device="meta"))
+
+
+@pytest.mark.parametrize("steps", [24, 25])
+def test_the_host_waits_once_in_eight_steps(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look of the host is one wait, for all that it copies."""
+    looks = []
+
+    def copy(tensors: Any, device: torch.device) -> Any:
+        looks.append(tensors)
+        return copy_to_host(tensors, device)
+
+    copy_to_host = device_search.copy_to_host
+    monkeypatch.setattr(device_search, "copy_to_host", copy)
+    table = random_table(4, 7, 9).table
+    table[:, :, EOS] = -1e4
+    search = DeviceSearch(params_of({"beam_size": 2}), False)
+    search.search(TableModel(table), torch.tensor([[3, EOS]]), [steps - 1])
+    assert len(looks) == -(-steps // LOOK)
+
+
+def test_a_sentence_that_is_done_may_have_any_scores() -> None:
+    """It goes on until the host looks. Only a NaN before its end means that the model is damaged."""
+    table = torch.zeros(4, 50, 6)
+    table[:, :, EOS] = 9.0
+    table[:, EOS + 4 :] = torch.nan  # the contexts that follow two other tokens
+    params = params_of({"beam_size": 1})
+    source = torch.tensor([[2, EOS], [2, EOS]])
+    expected = BeamSearch(params, False).search(TableModel(table), source, [9, 9])
+    check_same(DeviceSearch(params, False).search(TableModel(table), source, [9, 9]), expected)
