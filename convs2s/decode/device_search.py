@@ -153,7 +153,7 @@ class DeviceSearch:
             if recordings is None or count < LOOK:
                 board, look = work(*arguments)
             else:
-                board, look = recordings.run(work, (books.step, self.keep_attention), arguments)
+                board, look = recordings.run(work, self.keep_attention, arguments)
             going = books.record(Look(*copy_to_host(look, source.device)))
         return books.results()
 

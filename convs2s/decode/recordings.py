@@ -2,7 +2,7 @@
 
 import dataclasses
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 import torch
@@ -50,19 +50,27 @@ class Recordings:
         """Return work(*arguments); it must not wait for the device.
 
         Args:
-            kind: differs for work that differs in more than the shapes of its arguments.
+            kind: differs for work that differs in more than its arguments.
+            arguments: whatever is no tensor in them is recorded as it is.
         """
-        tensors = list_tensors(arguments)
+        leaves = list_leaves(arguments)
+        tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+        device = tensors[0].device
         shapes = tuple((tensor.shape, tensor.dtype) for tensor in tensors)
+        fixed = tuple(None if isinstance(leaf, Tensor) else leaf for leaf in leaves)
+        key = kind, shapes, fixed
+        if key not in self._recorded and is_short_of_memory(device):
+            self._places.clear()
+            self._recorded.clear()
         if shapes not in self._places:
             self._places[shapes] = [tensor.clone() for tensor in tensors]
         for place, tensor in zip(self._places[shapes], tensors, strict=True):
             if place is not tensor:
                 place.copy_(tensor)
-        if (kind, shapes) not in self._recorded:
+        if key not in self._recorded:
             placed = replace_tensors(arguments, iter(self._places[shapes]))
-            self._recorded[kind, shapes] = self._record(lambda: work(*placed), tensors[0].device)
-        return self._recorded[kind, shapes]()
+            self._recorded[key] = self._record(lambda: work(*placed), device)
+        return self._recorded[key]()
 
     def _record(self, work: Callable[[], Any], device: torch.device) -> Callable[[], Any]:
         """Return a function that does the work again, each time with the same memory."""
@@ -88,26 +96,48 @@ class Recordings:
         return replay
 
 
-def list_tensors(value: Any) -> list[Tensor]:
-    """Return the tensors in tuples and dataclasses, at any depth."""
-    if isinstance(value, Tensor):
-        return [value]
-    return [tensor for part in list_parts(value) for tensor in list_tensors(part)]
+def is_short_of_memory(device: torch.device) -> bool:
+    """Return whether less than a quarter of a GPU's memory is free, so that earlier recordings have to go."""
+    if device.type != "cuda":
+        return False
+    torch.cuda.empty_cache()  # as recording does
+    free, total = torch.cuda.mem_get_info(device)
+    return free < total // 4
 
 
-def replace_tensors(value: Any, tensors: Any) -> Any:
-    """Return a value with its tensors, in the order of `list_tensors`, replaced by those of an iterator."""
+def list_leaves(value: Any) -> list[Any]:
+    """Return what is in lists, tuples and dataclasses, at any depth: tensors, numbers, None.
+
+    Raises:
+        TypeError: for anything else, which may have tensors that a recording would not copy.
+    """
+    parts = list_parts(value)
+    if parts is not None:
+        return [leaf for part in parts for leaf in list_leaves(part)]
+    if not isinstance(value, Tensor | int | float | None):
+        raise TypeError(
+            f"expected the memory and the state of a model to be of dataclasses, tuples, lists, tensors and "
+            f"numbers, found {type(value).__name__}. Choose search: device, which records nothing."
+        )
+    return [value]
+
+
+def replace_tensors(value: Any, tensors: Iterator[Tensor]) -> Any:
+    """Return a value with its tensors, in the order of `list_leaves`, replaced by others."""
     if isinstance(value, Tensor):
         return next(tensors)
-    parts = [replace_tensors(part, tensors) for part in list_parts(value)]
+    parts = list_parts(value)
+    if parts is None:
+        return value
+    replaced = [replace_tensors(part, tensors) for part in parts]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in dataclasses.fields(value)]
-        return dataclasses.replace(value, **dict(zip(names, parts, strict=True)))
-    return tuple(parts) if isinstance(value, tuple) else value
+        return dataclasses.replace(value, **dict(zip(names, replaced, strict=True)))
+    return replaced if isinstance(value, list) else tuple(replaced)
 
 
-def list_parts(value: Any) -> list[Any]:
-    """Return the items of a tuple or the fields of a dataclass; anything else has none."""
+def list_parts(value: Any) -> list[Any] | None:
+    """Return the items of a list or a tuple, or the fields of a dataclass; None for anything else."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return [getattr(value, field.name) for field in dataclasses.fields(value)]
-    return list(value) if isinstance(value, tuple) else []
+    return list(value) if isinstance(value, list | tuple) else None
