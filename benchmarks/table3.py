@@ -4,8 +4,9 @@
 
 The paper translates newstest2012 and newstest2013 from English to French, 3,003 and 3,000 sentences, in
 batches of up to 128 sentences of equal length, with beams of 1 and 5: on a GPU, and on 48 CPU cores with 40
-workers. Any model and files work; the files of a side are concatenated. The settings are a GPU if there is
-one, one process that uses all cores, and one single-threaded worker process per core.
+workers. Ours are batches of similar length, as users get them, on a GPU of up to 8 times as many sentences.
+Any model and files work; the files of a side are concatenated. The settings are a GPU if there is one, one
+process that uses all cores, and one single-threaded worker process per core.
 
 Seconds are wall time from words to words: loading the model, a first batch to warm up, tokenization and BLEU
 do not count; forking the workers does. Tokens are output tokens, including EOS. BLEU is of tokenized text,
@@ -14,10 +15,8 @@ mixed case; the last line identifies its test set, with lines and SHA-256, like 
 
 import os
 import time
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -26,7 +25,6 @@ import torch
 from benchmarks.machine import machine, make_parser, print_head, print_row, write_report
 from convs2s.base.files import read_folder
 from convs2s.base.messages import inflect
-from convs2s.decode.parallel import run_in_processes
 from convs2s.decode.translations import Hypothesis
 from convs2s.decode.unknown_replacement import replace_unknowns
 from convs2s.package.translator import Translator, load
@@ -53,19 +51,8 @@ PAPER: list[tuple[str, int | None, float, int]] = [
 COLUMNS = ("system", "beam", "BLEU", "seconds", "sentences/s", "tokens/s")
 SETTINGS = ("gpu", "threads", "workers")
 
-Batch = list[list[str]]
 Translated = tuple[list[str], Hypothesis]
 """Source words and the best hypothesis."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """The translator: a model folder, on a device, with a beam and a batch size."""
-
-    model: Path
-    device: str
-    beam_size: int
-    batch_sentences: int
 
 
 @dataclass(frozen=True)
@@ -76,6 +63,17 @@ class Place:
     device: str
     threads: int
     workers: int
+
+    def load(self, model: Path, beam_size: int, batch_sentences: int) -> Translator:
+        """Return the translator of a model folder that runs there."""
+        return load(
+            model,
+            self.device,
+            processes=max(1, self.workers),
+            beam_size=beam_size,
+            n_best=1,
+            batch_sentences=batch_sentences,
+        )
 
 
 @dataclass(frozen=True)
@@ -96,49 +94,18 @@ class Result:
         return [self.system, beam, f"{self.bleu:.2f}", f"{self.seconds:,.5g}", *speeds]
 
 
-@cache
-def translator(job: Job) -> Translator:
-    """Return the job's translator, which each process loads once."""
-    return load(job.model, job.device, beam_size=job.beam_size, n_best=1, batch_sentences=job.batch_sentences)
-
-
-def translate(job: Job, batch: Batch) -> list[Translated]:
-    """Translate sentences of equal length, given in words."""
-    translations = translator(job).words.translate(batch, keep_attention=False)
-    return [(words, hypotheses[0]) for words, hypotheses in zip(batch, translations, strict=True)]
-
-
-def equal_lengths(lengths: Iterable[int], size: int) -> list[list[int]]:
-    """Return sentence indices in batches of equal length, at most `size` each, longest sentences first.
-
-    Short ones come last so that workers finish at about the same time.
-    """
-    groups: dict[int, list[int]] = defaultdict(list)
-    for index, length in enumerate(lengths):
-        groups[length].append(index)
-    ordered = [groups[length] for length in sorted(groups, reverse=True)]
-    return [group[start : start + size] for group in ordered for start in range(0, len(group), size)]
-
-
-def measure(job: Job, place: Place, pairs: Sequence[tuple[str, str]]) -> Result:
-    """Translate the sources in the job's batches; return the row."""
-    loaded = translator(job)
+def measure(loaded: Translator, place: Place, pairs: Sequence[tuple[str, str]]) -> Result:
+    """Translate the sources; return the row."""
     words = [loaded.source.tokenize(source) for source, _ in pairs]
-    lengths = (len(loaded.words.source.encode(sentence)) for sentence in words)
-    batches = equal_lengths(lengths, job.batch_sentences)
     torch.set_num_threads(place.threads)
-    translate(job, [words[i] for i in batches[-1]])
-    texts = [[words[i] for i in batch] for batch in batches]
-    translated: dict[int, Translated] = {}
+    loaded.words.translate(words[-loaded.words.batch_sentences :], keep_attention=False)
     begin = time.perf_counter()
-    done = run_in_processes(partial(translate, job), texts, max(1, place.workers))
-    for batch, sentences in zip(batches, done, strict=True):
-        translated |= zip(batch, sentences, strict=True)
+    translated = loaded.words.translate(words, keep_attention=False)
     seconds = time.perf_counter() - begin
-    in_order = [translated[i] for i in range(len(pairs))]
-    bleu = quality(loaded, in_order, [target for _, target in pairs]).value
-    tokens = sum(len(best.tokens) for _, best in in_order)
-    return Result(place.system, job.beam_size, bleu, seconds, len(pairs), tokens)
+    best = [hypotheses[0] for hypotheses in translated]
+    bleu = quality(loaded, list(zip(words, best, strict=True)), [target for _, target in pairs]).value
+    tokens = sum(len(hypothesis.tokens) for hypothesis in best)
+    return Result(place.system, loaded.words.params.beam_size, bleu, seconds, len(pairs), tokens)
 
 
 def quality(loaded: Translator, translated: Sequence[Translated], references: Sequence[str]) -> Score:
@@ -194,8 +161,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     results = []
     for beam_size in options.beams:
         for place in chosen:
-            job = Job(options.model, place.device, beam_size, options.batch_sentences)
-            result = measure(job, place, pairs)
+            loaded = place.load(options.model, beam_size, options.batch_sentences)
+            result = measure(loaded, place, pairs)
             print_row(result.cells())
             results.append(result)
     signature = tokenized_bleu(["a"], ["a"]).signature
