@@ -30,6 +30,7 @@ CHUNK_BATCHES = 32
 FOLDER = "(default: the model folder's)"
 SEARCH = (
     "beam_size", "alpha", "max_length_ratio", "max_length_extra", "n_best", "batch_sentences", "precision",
+    "search",
 )  # fmt: skip
 """Options that change the settings of the model folder."""
 ONE_SENTENCE = ("prefix", "n_best", "scores", "score", "alignment")
@@ -101,7 +102,8 @@ def add(commands: Any) -> None:
     add("--top-k", type=int, metavar="N", help="draw only from the N likeliest tokens (default: all)")
     add("--seed", type=int, default=1, metavar="N", help="the same seed gives the same translations")
     add = command.add_argument_group("speed").add_argument
-    add("--batch-sentences", type=int, metavar="N", help=f"sentences translated at once {FOLDER}")
+    text = f"sentences translated at once; a GPU takes up to 8 times as many {FOLDER}"
+    add("--batch-sentences", type=int, metavar="N", help=text)
     add_processor(add)
     text = "on a CPU: translate in N parallel processes, each on one thread, which share the model"
     add("--processes", type=int, default=1, metavar="N", help=text)
@@ -110,6 +112,11 @@ def add(commands: Any) -> None:
         f"float32; int8 is the fastest on an x86 CPU {FOLDER}"
     )
     add("--precision", choices=["auto", "float32", "bfloat16", "int8"], help=text)
+    text = (
+        "where beam search keeps its hypotheses; auto is the device on a GPU, else the host; graphs is a GPU "
+        f"whose steps are CUDA graphs {FOLDER}"
+    )
+    add("--search", choices=["auto", "host", "device", "graphs"], help=text)
     text = (
         "file from `convs2s candidates`: consider only the target entries that it lists for the sentences "
         "(default: as set in the model folder)"
@@ -152,7 +159,7 @@ def run(options: argparse.Namespace) -> None:
             smoothing=0,  # the average speed: recent speed misleads, as each chunk begins with long sentences
             disable=True if hides_bar else None,  # None hides it, too, if stderr is no terminal
         ) as bar:
-            for texts in chunks(source, name, CHUNK_BATCHES * translator.words.params.batch_sentences):
+            for texts in chunks(source, name, CHUNK_BATCHES * translator.words.batch_sentences):
                 paired = list(itertools.islice(second_lines, len(texts))) if second else None
                 if paired is not None and len(paired) < len(texts):  # two pipes
                     raise ValueError(f"{second_path} ended before {name} did. {EQUAL}")

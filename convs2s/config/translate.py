@@ -35,7 +35,8 @@ class TranslateParams(Section):
     legacy_eos: bool
     """Accept EOS anywhere among the 2 * beam_size candidates, as fairseq did until late 2017 (T21)."""
     batch_sentences: Annotated[int, Field(ge=1, le=10**6)]
-    """Sentences translated at once."""
+    """Sentences translated at once; on a GPU up to 8 times as many, as far as their scores fit its memory,
+    unless max_length_of or `selection` make a translation depend on its batch."""
     precision: Literal["auto", "float32", "bfloat16", "int8"]
     """Precision of matrix products; softmax and scores are always float32. `auto`: bfloat16 where the
     processor or GPU multiplies it faster, else float32. int8 is for x86 CPUs."""
@@ -44,6 +45,10 @@ class TranslateParams(Section):
     split_sentences: bool = later(True, since="1.1.0")
     """Whether text that users send is translated sentence by sentence; false for a model that was trained on
     longer texts. The pipeline's own lines are never split."""
+    search: Literal["auto", "host", "device", "graphs"] = later("auto", since="1.1.0")
+    """Where beam search keeps its hypotheses: on the `host`, which waits for each step; or on the `device`,
+    which the host gives eight steps at a time; `graphs`: the same, recorded as CUDA graphs. `auto`: `device`
+    on a GPU, else `host`."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

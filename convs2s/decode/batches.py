@@ -13,14 +13,33 @@ SENTENCE_END = (".", "!", "?", "…", "。", "！", "？")
 CLAUSE_END = (",", ";", ":", "，", "；", "：", "—", "–")
 # Limit on padded source tokens per batch, however long its sentences, to bound memory.
 BATCH_TOKENS = 16_384
+GPU_BATCH_TOKENS = 2 * BATCH_TOKENS
+GPU_SENTENCES = 8
+"""Times as many sentences on a GPU: a step takes it about as long, so the whole takes fewer steps."""
+SCORE_BYTES = 12
+"""Memory of a step for each hypothesis and token: logits, their logarithms, and one of both in bfloat16."""
 
 
-def batches(lengths: Sequence[int], batch_sentences: int) -> Iterator[list[int]]:
+def gpu_batch_sentences(batch_sentences: int, beam_size: int, entries: int, memory: int) -> int:
+    """Return how many sentences a GPU translates at once; their scores take at most a quarter of its memory.
+
+    Args:
+        batch_sentences: the least.
+        entries: target tokens with a score.
+        memory: of the GPU, in bytes.
+    """
+    fit = memory // 4 // (beam_size * entries * SCORE_BYTES)
+    return max(batch_sentences, min(GPU_SENTENCES * batch_sentences, fit))
+
+
+def batches(
+    lengths: Sequence[int], batch_sentences: int, batch_tokens: int = BATCH_TOKENS
+) -> Iterator[list[int]]:
     """Yield the indices of sentences with these lengths, longest first, in batches of similar length."""
     order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
     start = 0
     while start < len(order):
-        fit = max(1, min(batch_sentences, BATCH_TOKENS // lengths[order[start]]))
+        fit = max(1, min(batch_sentences, batch_tokens // lengths[order[start]]))
         yield order[start : start + fit]
         start += fit
 

@@ -1,4 +1,4 @@
-"""Beam search whose hypotheses stay on the device; the host looks at them only each eighth step (T21).
+"""Beam search whose hypotheses stay on the device; the host looks at them only each eighth step (§4.3).
 
 `BeamSearch` chooses hypotheses on the host. So the host waits for the device several times a step, and the
 device for the host, the longer the more sentences a batch has. Here a step is a fixed sequence of tensor

@@ -99,7 +99,7 @@ def translate_corpus(
     translator: WordTranslator, sentences: Sequence[list[str]], keep_attention: bool
 ) -> Iterator[list[Hypothesis]]:
     """Yield the hypotheses of tokenized sentences in order, and show progress; errors as in `translate`."""
-    chunk = CHUNK_BATCHES * translator.params.batch_sentences
+    chunk = CHUNK_BATCHES * translator.batch_sentences
     with tqdm(total=len(sentences), desc="translate", unit=" sentences", disable=None) as progress:
         for start in range(0, len(sentences), chunk):
             chosen = sentences[start : start + chunk]

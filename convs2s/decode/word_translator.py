@@ -13,9 +13,19 @@ import torch
 from jaxtyping import Float32
 
 from convs2s.config.translate import TranslateParams
-from convs2s.decode.batches import batches, cut, pad_ids
+from convs2s.decode.batches import (
+    BATCH_TOKENS,
+    GPU_BATCH_TOKENS,
+    batches,
+    cut,
+    gpu_batch_sentences,
+    pad_ids,
+)
 from convs2s.decode.beam_search import BeamSearch
+from convs2s.decode.copies import copy_to_device
+from convs2s.decode.device_search import DeviceSearch
 from convs2s.decode.parallel import run_in_processes
+from convs2s.decode.recordings import Recordings
 from convs2s.decode.sampling import Sampler, Sampling
 from convs2s.decode.search import Search, SearchModel, SearchResult
 from convs2s.decode.translations import Attention, Hypothesis
@@ -87,11 +97,23 @@ class WordTranslator:
         self.device = device
         self.selection = selection
         self.processes = processes if device.type == "cpu" else 1
+        is_recorded = params.search == "graphs" and device.type == "cuda"
+        self.recordings = Recordings(model) if is_recorded else None
 
     @property
     def precision(self) -> Choice:
         """The precision of products, and why."""
         return choose_precision(self.params.precision, self.device)
+
+    @property
+    def batch_sentences(self) -> int:
+        """Number of sentences translated at once."""
+        size = self.params.batch_sentences
+        depends_on_batch = self.params.max_length_of == "batch" or self.selection is not None
+        if self.device.type != "cuda" or depends_on_batch:  # such a translation is to be that of a CPU
+            return size
+        memory = torch.cuda.get_device_properties(self.device).total_memory
+        return gpu_batch_sentences(size, self.params.beam_size, len(self.target.vocabulary), memory)
 
     def translate(
         self,
@@ -159,7 +181,8 @@ class WordTranslator:
     ) -> list[list[SearchResult]]:
         """Return the n_best hypotheses of each row, in order; arguments as in `translate`."""
         results: list[list[SearchResult]] = [[] for _ in rows]
-        row_batches = list(batches([len(row.ids) for row in rows], self.params.batch_sentences))
+        tokens = GPU_BATCH_TOKENS if self.device.type == "cuda" else BATCH_TOKENS
+        row_batches = list(batches([len(row.ids) for row in rows], self.batch_sentences, tokens))
 
         def search_batch(batch: Sequence[int]) -> list[list[SearchResult]]:
             return self._search_batch([rows[i] for i in batch], keep_attention, sampling)
@@ -208,11 +231,9 @@ class WordTranslator:
         self, rows: Sequence[Row], keep_attention: bool, sampling: Sampling | None
     ) -> list[list[SearchResult]]:
         """Return the n_best hypotheses of each row of one batch."""
-        search: Search = BeamSearch(self.params, keep_attention)
-        if sampling is not None:
-            numbers = [(row.sentence, row.part) for row in rows]
-            search = Sampler(self.params, keep_attention, sampling, numbers)
-        source = pad_ids([row.ids for row in rows]).to(self.device)
+        search = self._make_search(rows, keep_attention, sampling)
+        ids = pad_ids([row.ids for row in rows])
+        source = copy_to_device(ids, self.device)
         lengths = [len(row.ids) - 1 for row in rows]
         if self.params.max_length_of == "batch":
             lengths = [max(lengths)] * len(rows)
@@ -221,13 +242,27 @@ class WordTranslator:
         if self.selection is None:
             return search.search(self.model, source, limits, prefixes)
         needed = np.array(list(itertools.chain.from_iterable(prefixes)), dtype=np.int64)
-        selected = self.selection.tokens(source.cpu().numpy(), needed)
-        model = self.model.restrict(torch.from_numpy(selected).to(self.device))
+        selected = self.selection.tokens(ids.numpy(), needed)
+        model = self.model.restrict(copy_to_device(selected, self.device))
         selected_prefixes = [np.searchsorted(selected, prefix).tolist() for prefix in prefixes]
         return [
             [replace(hypothesis, tokens=selected[hypothesis.tokens].tolist()) for hypothesis in ranked]
             for ranked in search.search(model, source, limits, selected_prefixes)
         ]
+
+    def _make_search(
+        self, rows: Sequence[Row], keep_attention: bool, sampling: Sampling | None
+    ) -> Search | DeviceSearch:
+        """Return the search for one batch: by default the device's on a GPU, the host's on a CPU."""
+        if sampling is not None:
+            numbers = [(row.sentence, row.part) for row in rows]
+            return Sampler(self.params, keep_attention, sampling, numbers)
+        kind = self.params.search
+        if kind == "auto":
+            kind = "device" if self.device.type == "cuda" else "host"
+        if kind == "host":
+            return BeamSearch(self.params, keep_attention)
+        return DeviceSearch(self.params, keep_attention, self.recordings)
 
     def _encode_prefix(self, words: Sequence[str]) -> list[int]:
         """Return the ids of the words that a translation begins with."""

@@ -49,7 +49,7 @@ def translate_lines(translator: "Translator", lines: Iterator[str], total: int) 
     """Yield each of `total` lines with its translation, in order, a chunk at a time; show progress."""
     from convs2s.decode.load import CHUNK_BATCHES  # noqa: PLC0415  # takes seconds
 
-    most = CHUNK_BATCHES * translator.words.params.batch_sentences
+    most = CHUNK_BATCHES * translator.words.batch_sentences
     with ProgressBar(total=total, desc="augment", unit=" sentences", unit_scale=True) as progress:
         while chunk := list(itertools.islice(lines, most)):
             n_best_lists = translator.translate_n_best(chunk, on_done=progress.update)
