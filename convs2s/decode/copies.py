@@ -13,13 +13,14 @@ def copy_to_device(values: Tensor | NDArray[Any], device: torch.device) -> Tenso
     """Return values on a device; a GPU copies them from pinned memory, for which the host need not wait."""
     tensor = torch.from_numpy(values) if isinstance(values, np.ndarray) else values
     if device.type == "cuda":
-        tensor = tensor.pin_memory()
-    return tensor.to(device, non_blocking=True)
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device)
 
 
 def copy_to_host(tensors: Sequence[Tensor | None], device: torch.device) -> list[Any]:
     """Return tensors of a device as arrays, None as None; the host waits once, for all of them."""
-    copies = [None if tensor is None else tensor.to("cpu", non_blocking=True) for tensor in tensors]
-    if device.type == "cuda":
+    is_gpu = device.type == "cuda"
+    copies = [None if tensor is None else tensor.to("cpu", non_blocking=is_gpu) for tensor in tensors]
+    if is_gpu:
         torch.cuda.current_stream(device).synchronize()
     return [None if copy is None else copy.numpy() for copy in copies]

@@ -255,6 +255,7 @@ class Books:
     ) -> None:
         self.params = params
         self.prefixes = prefixes
+        self.longest_prefix = max(map(len, prefixes), default=0)
         self.step = 0
         self.last = max(max_lengths)
         self.sentences: NDArray[np.int64] = np.arange(len(max_lengths))
@@ -276,7 +277,7 @@ class Books:
         steps = self.step + np.arange(count)
         free = np.where(steps < self.params.min_length, LONGER, FREE)
         rules = np.where(self.limits[self.sentences, None] <= steps, EOS, free)
-        if self.prefixes:
+        if self.step < self.longest_prefix:
             for row, sentence in enumerate(self.sentences):
                 prefix = self.prefixes[sentence][self.step : self.step + count]
                 rules[row, : len(prefix)] = prefix
