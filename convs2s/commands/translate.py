@@ -105,7 +105,10 @@ def add(commands: Any) -> None:
     text = f"sentences translated at once; a GPU takes up to 8 times as many {FOLDER}"
     add("--batch-sentences", type=int, metavar="N", help=text)
     add_processor(add)
-    text = "on a CPU: translate in N parallel processes, each on one thread, which share the model"
+    text = (
+        "translate in N parallel processes, each on one thread, which share the model; beside a GPU they "
+        "split texts into words and put translations together"
+    )
     add("--processes", type=int, default=1, metavar="N", help=text)
     text = (
         "precision of matrix products; auto is bfloat16 where the processor or GPU is fast with it, else "

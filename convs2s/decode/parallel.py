@@ -4,9 +4,10 @@ import gc
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import torch
@@ -36,15 +37,37 @@ def run_in_processes(
     if number < 2:
         yield from map(work, items)
         return
+    with fork(number, work, items) as pool:
+        yield from pool.map(do_item, range(len(items)))
+
+
+@contextmanager
+def fork(processes: int, *shared: Any) -> Iterator[ProcessPoolExecutor]:
+    """Return a pool of processes that have `shared` as `SHARED`; the first error ends them."""
     context = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(number, context, initializer=share, initargs=(os.getpid(), work, items)) as pool:
-        try:
-            yield from pool.map(do_item, range(len(items)))
-        except BrokenProcessPool:
-            raise ChildProcessError(
-                f"one of {number} processes died before its batch was done. "
-                "Did memory run out? Free some, or use fewer processes."
-            ) from None
+    pool = ProcessPoolExecutor(processes, context, initializer=share, initargs=(os.getpid(), *shared))
+    try:
+        yield pool
+    except BrokenProcessPool:
+        raise ChildProcessError(
+            f"one of {processes} processes died before its batch was done. "
+            "Did memory run out? Free some, or use fewer processes."
+        ) from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def run_beside(work: Callable[[Item], Result], items: Iterable[Item], processes: int) -> Iterator[Result]:
+    """Yield what `work` returns for each item, in order, while this process is making later items.
+
+    As `run_in_processes`, but items must be picklable.
+    """
+    if processes < 2:
+        yield from map(work, items)
+        return
+    with fork(processes, work) as pool:
+        results = [pool.submit(do_sent, item) for item in items]
+        yield from (result.result() for result in results)
 
 
 def share(parent: int, *shared: Any) -> None:
@@ -61,3 +84,9 @@ def do_item(number: int) -> Any:
     """Do the work of one item, in a forked process."""
     work, items = SHARED
     return work(items[number])
+
+
+def do_sent(item: Any) -> Any:
+    """Do the work of an item that was sent to a forked process."""
+    [work] = SHARED
+    return work(item)

@@ -4,27 +4,20 @@ import copy
 import itertools
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import torch
 from jaxtyping import Float32
 
 from convs2s.config.translate import TranslateParams
-from convs2s.decode.batches import (
-    BATCH_TOKENS,
-    GPU_BATCH_TOKENS,
-    batches,
-    cut,
-    gpu_batch_sentences,
-    pad_ids,
-)
+from convs2s.decode.batches import BATCH_TOKENS, GPU_BATCH_TOKENS, batches, cut, gpu_batch_sentences, pad_ids
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.copies import copy_to_device
 from convs2s.decode.device_search import DeviceSearch
-from convs2s.decode.parallel import run_in_processes
+from convs2s.decode.parallel import run_beside, run_in_processes
 from convs2s.decode.recordings import Recordings
 from convs2s.decode.sampling import Sampler, Sampling
 from convs2s.decode.search import Search, SearchModel, SearchResult
@@ -35,6 +28,11 @@ from convs2s.ids.vocabulary import EOS, UNK
 from convs2s.model.precision import Choice, choose_precision
 from convs2s.text.vocabulary.codec import Codec
 
+Result = TypeVar("Result")
+Found = tuple[int, list[list[SearchResult]]]
+"""The number of a sentence, and for each of its parts the n_best hypotheses."""
+FINISHED_AT_ONCE = 128
+"""Sentences whose words one of several processes puts together at a time."""
 FORCED = {"beam_size": 1, "n_best": 1, "min_length": 0, "max_length_ratio": 0.0, "max_length_extra": 0.0}
 """A search that can only end, after a prefix."""
 
@@ -76,8 +74,8 @@ class WordTranslator:
     Args:
         model: on `device`.
         selection: of the target tokens of a batch (§5.4); None for all.
-        processes: number of processes that search batches in parallel on a CPU, each on one thread, sharing
-            the weights. A GPU has one.
+        processes: number of processes that share what is loaded. On a CPU they search batches in parallel,
+            each on one thread; beside a GPU they put together the words of its translations.
     """
 
     def __init__(
@@ -96,7 +94,7 @@ class WordTranslator:
         self.params = params
         self.device = device
         self.selection = selection
-        self.processes = processes if device.type == "cpu" else 1
+        self.processes = processes
         is_recorded = params.search == "graphs" and device.type == "cuda"
         self.recordings = Recordings(model) if is_recorded else None
 
@@ -114,6 +112,11 @@ class WordTranslator:
             return size
         memory = torch.cuda.get_device_properties(self.device).total_memory
         return gpu_batch_sentences(size, self.params.beam_size, len(self.target.vocabulary), memory)
+
+    @property
+    def processes_beside(self) -> int:
+        """Number of processes for words, beside the search of a GPU; 1 is this process itself."""
+        return self.processes if self.device.type == "cuda" else 1
 
     def translate(
         self,
@@ -139,21 +142,67 @@ class WordTranslator:
             ValueError: if the model's scores are not numbers.
             ChildProcessError: if one of the worker processes dies.
         """
+        return self.translate_into(
+            lambda _, hypotheses: hypotheses,
+            sentences,
+            keep_attention,
+            prefixes=prefixes,
+            sampling=sampling,
+            on_done=on_done,
+        )
+
+    def translate_into(
+        self,
+        finish: Callable[[int, list[Hypothesis]], Result],
+        sentences: Sequence[Sequence[str]],
+        keep_attention: bool,
+        *,
+        prefixes: Sequence[Sequence[str]] | None = None,
+        sampling: Sampling | None = None,
+        on_done: Callable[[int], object] | None = None,
+    ) -> list[Result]:
+        """Return what `finish` makes of the number and the hypotheses of each sentence; see `translate`.
+
+        The words of a batch are put together as soon as it is done: with several processes and a GPU, in the
+        others, while the next batch is searched.
+        """
         texts = [list(words) for words in sentences]
         texts_prefixes: Sequence[Sequence[str]] = [[]] * len(texts) if prefixes is None else prefixes
         rows_of_texts = [
             self.rows(words, self._encode_prefix(prefix), number)
             for number, (words, prefix) in enumerate(zip(texts, texts_prefixes, strict=True))
         ]
+        rows = list(itertools.chain.from_iterable(rows_of_texts))
+
+        def complete() -> Iterator[list[Found]]:
+            """Yield the sentences that each batch completes, some at a time; first those without words."""
+            yield [(number, []) for number, own_rows in enumerate(rows_of_texts) if not own_rows]
+            parts = [[list[SearchResult]()] * len(own_rows) for own_rows in rows_of_texts]
+            missing = [len(own_rows) for own_rows in rows_of_texts]
+            for batch, n_best_lists in self._search_batches(rows, keep_attention, sampling, on_done):
+                completed = []
+                for row, ranked in zip((rows[i] for i in batch), n_best_lists, strict=True):
+                    parts[row.sentence][row.part] = ranked
+                    missing[row.sentence] -= 1
+                    if not missing[row.sentence]:
+                        completed.append((row.sentence, parts[row.sentence]))
+                for start in range(0, len(completed), FINISHED_AT_ONCE):
+                    yield completed[start : start + FINISHED_AT_ONCE]
+
+        def finish_all(completed: list[Found]) -> list[tuple[int, Result]]:
+            finished = []
+            for number, n_best_lists in completed:
+                own_rows = rows_of_texts[number]
+                hypotheses = self._assemble(texts[number], own_rows, n_best_lists, keep_attention)
+                finished.append((number, finish(number, hypotheses)))
+            return finished
+
         if on_done is not None:
             on_done(rows_of_texts.count([]))  # nothing to translate
-        rows = list(itertools.chain.from_iterable(rows_of_texts))
-        results = iter(self.search(rows, keep_attention, sampling, on_done))
-        assembled = []
-        for words, own_rows in zip(texts, rows_of_texts, strict=True):
-            own_results = list(itertools.islice(results, len(own_rows)))
-            assembled.append(self._assemble(words, own_rows, own_results, keep_attention))
-        return assembled
+        is_long = len(rows) > self.batch_sentences
+        finished = run_beside(finish_all, complete(), self.processes_beside if is_long else 1)
+        by_number = dict(itertools.chain.from_iterable(finished))
+        return [by_number[number] for number in range(len(texts))]
 
     def rows(self, words: list[str], prefix: Sequence[int] = (), sentence: int = 0) -> list[Row]:
         """Return what to search for a sentence: several rows for a long one, none for one without words."""
@@ -181,21 +230,33 @@ class WordTranslator:
     ) -> list[list[SearchResult]]:
         """Return the n_best hypotheses of each row, in order; arguments as in `translate`."""
         results: list[list[SearchResult]] = [[] for _ in rows]
+        for batch, n_best_lists in self._search_batches(rows, keep_attention, sampling, on_done):
+            for i, ranked in zip(batch, n_best_lists, strict=True):
+                results[i] = ranked
+        return results
+
+    def _search_batches(
+        self,
+        rows: Sequence[Row],
+        keep_attention: bool,
+        sampling: Sampling | None,
+        on_done: Callable[[int], object] | None,
+    ) -> Iterator[tuple[list[int], list[list[SearchResult]]]]:
+        """Yield the numbers of each batch's rows, with their hypotheses; arguments as in `translate`."""
         tokens = GPU_BATCH_TOKENS if self.device.type == "cuda" else BATCH_TOKENS
         row_batches = list(batches([len(row.ids) for row in rows], self.batch_sentences, tokens))
+        processes = self.processes if self.device.type == "cpu" else 1
 
         def search_batch(batch: Sequence[int]) -> list[list[SearchResult]]:
             return self._search_batch([rows[i] for i in batch], keep_attention, sampling)
 
-        if self.processes > 1 and len(row_batches) > 1:
+        if processes > 1 and len(row_batches) > 1:
             search_batch(row_batches[-1][-1:])  # sets up what processes then share
-        searched = run_in_processes(search_batch, row_batches, self.processes)
+        searched = run_in_processes(search_batch, row_batches, processes)
         for batch, n_best_lists in zip(row_batches, searched, strict=True):
-            for i, ranked in zip(batch, n_best_lists, strict=True):
-                results[i] = ranked
+            yield batch, n_best_lists
             if on_done is not None:
                 on_done(sum(rows[i].part == 0 for i in batch))
-        return results
 
     def score(
         self,

@@ -1,5 +1,6 @@
 """Text in, text out, for any input: sentence by sentence, or each text as one sentence."""
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,7 @@ from convs2s.config.faults import validate
 from convs2s.config.text import SelectionParams
 from convs2s.config.translate import TranslateParams
 from convs2s.decode.load import load_word_translator
+from convs2s.decode.parallel import run_in_processes
 from convs2s.decode.sampling import Sampling
 from convs2s.decode.translations import Attention, Hypothesis, PutBack, one_line
 from convs2s.decode.unknown_characters import Source, put_back, read_source
@@ -21,6 +23,8 @@ from convs2s.text.sentences import join_sentences, split_sentences
 from convs2s.text.words.tokenization import Tokenizer
 
 Texts = TypeVar("Texts", str, Sequence[str])
+READ_AT_ONCE = 1000
+"""Texts that one of several processes splits into words at a time."""
 SELECTION = SelectionParams(common=500, candidates=100)
 """For candidates from a file, if the model folder has no selection; the values of the authors' Lua code."""
 
@@ -207,21 +211,30 @@ class Translator:
             read_prefixes = [Source([])] * len(sources)
         else:
             read_prefixes = [self._read_target(prefix) for prefix in as_texts(prefixes)]
-        n_best_lists = self.words.translate(
+
+        def finish(number: int, hypotheses: list[Hypothesis]) -> list[Translation]:
+            source, prefix = sources[number], read_prefixes[number]
+            return [self._finish(source, hypothesis, prefix) for hypothesis in hypotheses]
+
+        return self.words.translate_into(
+            finish,
             [source.seen for source in sources],
             keep_attention,
             prefixes=[prefix.seen for prefix in read_prefixes],
             sampling=sampling,
             on_done=on_done,
         )
-        return [
-            [self._finish(source, hypothesis, prefix) for hypothesis in hypotheses]
-            for source, hypotheses, prefix in zip(sources, n_best_lists, read_prefixes, strict=True)
-        ]
 
     def read(self, texts: str | Sequence[str]) -> list[Source]:
-        """Return the words of each text, and those that the model sees."""
-        return [read_source(text, self.source.tokenize, self.words.source) for text in as_texts(texts)]
+        """Return the words of each text, and those that the model sees; with a GPU, by several processes."""
+
+        def read_all(part: list[str]) -> list[Source]:
+            return [read_source(text, self.source.tokenize, self.words.source) for text in part]
+
+        rows = as_texts(texts)
+        parts = [rows[start : start + READ_AT_ONCE] for start in range(0, len(rows), READ_AT_ONCE)]
+        read = run_in_processes(read_all, parts, self.words.processes_beside)
+        return list(itertools.chain.from_iterable(read))
 
     def score(
         self,
@@ -315,8 +328,8 @@ def load(
         replace: whether unknown words are replaced; None: as packaged.
         candidates: file from `convs2s candidates`: each batch then considers only the target tokens that its
             source tokens are likely to need (§5.4); None: as packaged.
-        processes: number of processes that translate batches in parallel on a CPU, each on one thread,
-            sharing the weights.
+        processes: number of processes that share what is loaded. On a CPU they translate batches in parallel,
+            each on one thread; beside a GPU they split texts into words and put translations together.
         changes: new values for keys of the section `translate` of params.yaml, such as beam_size=1.
 
     Raises:
