@@ -43,6 +43,7 @@ OPTIONS = {  # and the number of rows of results
     "sentences": (f"{SMALL_MODEL} --source {{folder}}/a.de --target {{folder}}/a.en --joined 1", 1),
     "serve": (f"{SMALL_MODEL} --source {{folder}}/a.de --clients 1 2 --requests 6", 4),
     "table3": (f"{SIDES} --settings threads workers --threads 1 --workers 2 --beams 1 2", 4),
+    "text_to_text": (f"{SMALL_MODEL} --source {{folder}}/a.de --device cpu --beam-size 2 --rounds 1", 3),
     "train_step": ("--presets tatoeba-en-de --channels 16 --entries 40 --rounds 1 --updates 1 --threads 1 "
                    "--precisions float32 bfloat16", 4),
     "translate": (f"{SMALL_MODEL} --source {{folder}}/a.de --beam-sizes 2 --rounds 1", 3),
