@@ -60,10 +60,11 @@ def fork(processes: int, *shared: Any) -> Iterator[ProcessPoolExecutor]:
 def run_beside(work: Callable[[Item], Result], items: Iterable[Item], processes: int) -> Iterator[Result]:
     """Yield what `work` returns for each item, in order, while this process is making later items.
 
-    As `run_in_processes`, but items must be picklable.
+    As `run_in_processes`, but items must be picklable. A single process makes all items first.
     """
     if processes < 2:
-        yield from map(work, items)
+        # In turns, a search on a CPU and the work on its words take 3 % longer than one after the other.
+        yield from map(work, list(items))
         return
     with fork(processes, work) as pool:
         results = [pool.submit(do_sent, item) for item in items]

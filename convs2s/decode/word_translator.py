@@ -163,8 +163,8 @@ class WordTranslator:
     ) -> list[Result]:
         """Return what `finish` makes of the number and the hypotheses of each sentence; see `translate`.
 
-        The words of a batch are put together as soon as it is done: with several processes and a GPU, in the
-        others, while the next batch is searched.
+        With several processes and a GPU, the others put the words of a batch together while the next batch is
+        searched.
         """
         texts = [list(words) for words in sentences]
         texts_prefixes: Sequence[Sequence[str]] = [[]] * len(texts) if prefixes is None else prefixes

@@ -48,6 +48,16 @@ def test_a_few_sentences_start_no_process(tmp_path: Path) -> None:
     assert {process for process, _, _ in finished} == {os.getpid()}
 
 
+def test_one_process_searches_all_batches_first(tmp_path: Path) -> None:
+    """On a CPU, batches are searched faster if nothing is done between them."""
+    translator = word_parrot(write_vocabulary(tmp_path / "vocabulary"))
+    done: list[int] = []
+    finished = translator.translate_into(
+        lambda *_: sum(done), SENTENCES, keep_attention=False, on_done=done.append
+    )
+    assert set(finished) == {len(SENTENCES)}
+
+
 def test_texts_are_translated_as_by_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Splitting them into words is also shared out; whatever is found is the same."""
     monkeypatch.setattr(translators, "READ_AT_ONCE", 3)
