@@ -2,9 +2,9 @@
 
     python -m benchmarks.text_to_text --model data/models/1 --source test.en --processes 4
 
-The first table has microseconds a sentence, in this process alone: reading (text to words, words to ids); the
-books that the host keeps of hypotheses, in either search; and writing (ids to words, words to text). A search
-that is faster waits for these, unless several processes share them.
+The first table has processor microseconds a sentence, the least of all rounds: reading (text to words, words
+to ids); the books that the host keeps of hypotheses, in either search; and writing (ids to words, words to
+text). A search that is faster waits for these, unless several processes share them.
 
 The second has sentences per second, in turns, with each search and with one and several processes. The last
 column counts sentences whose translation is that of the first row.
@@ -21,6 +21,7 @@ from unittest import mock
 
 from benchmarks.machine import in_turns, machine, make_parser, print_table, speeds_as_json, write_report
 from convs2s.base.files import read_lines
+from convs2s.commands.shared import pause_garbage_collection
 from convs2s.decode.device_search import Books
 from convs2s.decode.load import find_device
 from convs2s.decode.search import LiveBatch
@@ -38,14 +39,14 @@ WHOLE = ("search, processes", "sentences/s", "lowest", "highest", "same translat
 
 @contextmanager
 def timed(owner: type, names: Sequence[str]) -> Iterator[list[float]]:
-    """Yield a list to which each call of these methods adds its seconds; they must not call each other."""
+    """Yield a list to which each call of these methods adds its processor seconds; none may call another."""
     seconds: list[float] = []
 
     def wrap(method: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any) -> Any:
-            begin = time.perf_counter()
+            begin = time.process_time()
             result = method(*arguments)
-            seconds.append(time.perf_counter() - begin)
+            seconds.append(time.process_time() - begin)
             return result
 
         return call
@@ -56,8 +57,8 @@ def timed(owner: type, names: Sequence[str]) -> Iterator[list[float]]:
         yield seconds
 
 
-def measure_parts(translator: Translator, texts: list[str]) -> dict[str, float]:
-    """Return the microseconds a sentence of what the host does, by name."""
+def measure_parts(translator: Translator, texts: list[str], rounds: int) -> dict[str, float]:
+    """Return the least microseconds a sentence of what the host does, by name."""
     stages = {
         "read: text to words": (Translator, ["read"]),
         "read: words to ids": (WordTranslator, ["rows"]),
@@ -70,9 +71,12 @@ def measure_parts(translator: Translator, texts: list[str]) -> dict[str, float]:
     for name, (owner, methods) in stages.items():
         kind = "device" if owner is Books else "host"
         translator.words.params = translator.words.params.model_copy(update={"search": kind})
-        with timed(owner, methods) as seconds:
-            translator.translate(texts)
-        found[name] = 1e6 * sum(seconds) / len(texts)
+        totals = []
+        for _ in range(rounds):
+            with timed(owner, methods) as seconds:
+                translator.translate(texts)
+            totals.append(sum(seconds))
+        found[name] = 1e6 * min(totals) / len(texts)
     return found
 
 
@@ -94,7 +98,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     changes = {"beam_size": options.beam_size, "n_best": 1, "precision": options.precision}
     make = partial(load, options.model, str(device), **changes)
     about = {"machine": machine(["numba", "sacremoses"]), "device": str(device)}
-    parts = measure_parts(make(), texts)
+    with pause_garbage_collection():  # as the command does
+        translator = make()
+    parts = measure_parts(translator, texts, options.rounds)
     print_table(PARTS, parts.items())
     print()
     searches = ("host", "device", "graphs") if device.type == "cuda" else ("host", "device")
