@@ -29,6 +29,7 @@ def run(models: AugmentModels, text: AugmentText, raw: Path, out: Path) -> None:
         return
     # These imports take seconds.
     from convs2s.base.parallel import cores  # noqa: PLC0415
+    from convs2s.decode.load import find_device  # noqa: PLC0415
     from convs2s.package.folder import list_models  # noqa: PLC0415
     from convs2s.package.translator import load  # noqa: PLC0415
 
@@ -40,7 +41,9 @@ def run(models: AugmentModels, text: AugmentText, raw: Path, out: Path) -> None:
     total = sum(1 for _ in lines())  # reads all of it: a fault at its end is an error now, not in hours
     if total == 0:
         raise ValueError(f"{', '.join(map(str, files))}: expected sentences to translate, found none.")
-    translator = load(list_models(folder), processes=cores())
+    # Beside a GPU they would read and write words, which none has run yet.
+    processes = cores() if find_device(None).type == "cpu" else 1
+    translator = load(list_models(folder), processes=processes)
     pairs = translate_lines(translator, lines(), total)
     write_folder(out, ((translation, sentence) for sentence, translation in pairs) if back else pairs)
 
