@@ -1,6 +1,7 @@
 """Batches across requests: lines that arrive together are translated together, in one thread."""
 
 import asyncio
+import math
 from asyncio import get_running_loop
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,7 +14,7 @@ import torch
 from fastapi import HTTPException
 
 COLLECT_SECONDS = 0.004
-"""How long an idle server waits for more requests before it translates the first."""
+"""How long after a batch the server waits for its clients' next requests, to translate them together."""
 
 Work = Callable[[list[str]], Sequence[Any]]
 """Returns one result per line; requests with the same work share a batch."""
@@ -54,6 +55,8 @@ class Batcher:
         set_threads = None if threads is None else partial(torch.set_num_threads, threads)
         self._thread = ThreadPoolExecutor(1, "decoding", set_threads)
         self._work: Future[Sequence[Any]] | None = None
+        self._last_requests = 0  # of the last batch
+        self._last_end = -math.inf  # of the last batch, by the event loop's clock
 
     @property
     def is_working(self) -> bool:
@@ -81,7 +84,7 @@ class Batcher:
             if not self._jobs:
                 self._arrived.clear()
                 await self._arrived.wait()
-                await asyncio.sleep(COLLECT_SECONDS)
+                await self._collect()
             batch = []
             for job in self._next_batch():
                 if await job.is_abandoned():
@@ -90,6 +93,21 @@ class Batcher:
                     batch.append(job)
             if batch:
                 await self._finish(batch)
+            self._last_requests, self._last_end = len(batch), get_running_loop().time()
+
+    async def _collect(self) -> None:
+        """Wait until there are as many requests as in the last batch, but not long after its end.
+
+        Its clients probably send their next requests now. A single client, or one that comes later, does not
+        wait.
+        """
+        try:
+            async with asyncio.timeout_at(self._last_end + COLLECT_SECONDS):
+                while len(self._jobs) < self._last_requests:
+                    self._arrived.clear()
+                    await self._arrived.wait()
+        except TimeoutError:
+            return
 
     def _next_batch(self) -> list[Job]:
         """Take the oldest request from the queue, and those that share its work as far as they fit."""

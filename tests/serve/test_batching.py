@@ -5,8 +5,10 @@ import threading
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+import pytest
 from fastapi import HTTPException
 
+from convs2s.serve import batching
 from convs2s.serve.batching import Batcher
 
 
@@ -100,3 +102,46 @@ def test_a_canceled_request_holds_up_no_other() -> None:
     assert [first, third, last] == [["FIRST"], ["B"], ["d"]]
     assert isinstance(processed, asyncio.CancelledError) and isinstance(queued, asyncio.CancelledError)
     assert worker.batches == [["first", "a", "b"], ["D"]]
+
+
+@pytest.mark.parametrize(("collect_seconds", "expected"), [
+    (10.0, [["a"], ["b"], ["c", "d", "e"], ["f", "g", "h"]]),
+    (0.0, [["a"], ["b"], ["c", "d", "e"], ["f"], ["g"], ["h"]]),
+])  # fmt: skip
+def test_only_the_clients_of_a_shared_batch_wait_for_each_other(
+    monkeypatch: pytest.MonkeyPatch, collect_seconds: float, expected: list[list[str]]
+) -> None:
+    """A single client, such as somebody at the page, is served at once; several keep sharing batches."""
+    monkeypatch.setattr(batching, "COLLECT_SECONDS", collect_seconds)
+    worker = Worker()
+
+    async def run() -> None:
+        batcher = Batcher(batch_lines=10, threads=1)
+
+        async def ask(line: str, delay: float) -> None:
+            await asyncio.sleep(delay)
+            await batcher.process(worker.lower, [line], stays)
+
+        await ask("a", 0)
+        await ask("b", 0)
+        await asyncio.gather(*(ask(line, 0) for line in "cde"))
+        await asyncio.gather(*(ask(line, delay) for line, delay in zip("fgh", (0.0, 0.1, 0.2), strict=True)))
+
+    asyncio.run(asyncio.wait_for(run(), 5))
+    assert worker.batches == expected
+
+
+def test_a_client_that_comes_later_than_its_batch_is_served_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others of an earlier batch may never send another request."""
+    monkeypatch.setattr(batching, "COLLECT_SECONDS", 0.2)
+    worker = Worker()
+
+    async def run() -> float:
+        batcher = Batcher(batch_lines=10, threads=1)
+        await asyncio.gather(*(batcher.process(worker.lower, [line], stays) for line in "ab"))
+        await asyncio.sleep(0.3)
+        begin = asyncio.get_running_loop().time()
+        await batcher.process(worker.lower, ["c"], stays)
+        return asyncio.get_running_loop().time() - begin
+
+    assert asyncio.run(run()) < 0.1
