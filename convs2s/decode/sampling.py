@@ -5,7 +5,7 @@ from typing import Annotated
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Float32, Int
 from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
@@ -53,24 +53,29 @@ class Sampler(Search):
         super().__init__(params, keep_attention)
         self.wanted = self.first_beams = params.n_best  # each sample draws its own first token
         self.sampling = sampling
+        self.ended = np.zeros((len(numbers), self.wanted), np.bool_)
         self.generators = [np.random.default_rng([sampling.seed, sampling.first + i, j]) for i, j in numbers]
 
     def extend(
-        self, batch: LiveBatch, scores: Float[Tensor, "R V"] | LazyScores, totals: Float[Tensor, "B H"]
+        self,
+        batch: LiveBatch,
+        scores: Float[Tensor, "R V"] | LazyScores,
+        totals: Float32[np.ndarray, "B H"],
     ) -> Extension:
         """Return every sample with a token drawn; those that have ended are ignored."""
         logits = all_logits(scores)
-        rows = np.arange(totals.numel()).reshape(totals.shape)
+        rows = np.arange(totals.size).reshape(totals.shape)
         normalizers = log_normalizer(logits)
         rule_out(logits, *batch.list_allowed(totals.shape[1]))
         tokens = self._draw(logits, batch.alive)
         gains = logits.gather(1, tokens[:, None]).squeeze(1) - normalizers
-        sums = (totals + gains.view_as(totals)).cpu().numpy()
+        sums = totals + gains.cpu().numpy().reshape(totals.shape)
         batch.check_numbers(sums)
         ids = tokens.cpu().numpy().reshape(rows.shape)
-        ended = (batch.history.tokens == EOS).any(axis=1).reshape(rows.shape)
+        ended = self.ended[batch.alive]
         for i, sample in np.argwhere((ids == EOS) & ~ended).tolist():
             batch.finish(i, int(rows[i, sample]), float(sums[i, sample]))
+        self.ended[batch.alive] = ended | (ids == EOS)
         return Extension(rows, ids, sums)
 
     def _draw(self, logits: Float[Tensor, "R V"], alive: NDArray[np.int64]) -> Int[Tensor, "R"]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Float32, Int, Int64
+from jaxtyping import Float, Float32, Int, Int64
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -93,76 +93,55 @@ class Extension(NamedTuple):
         return Extension(self.rows[sentences], self.tokens[sentences], self.totals[sentences])
 
 
-class Path(NamedTuple):
-    """A finished hypothesis and the way to it.
+class Ending(NamedTuple):
+    """The end of a finished hypothesis.
 
     Attributes:
-        tokens: EOS last.
-        rows: for each token, the row that it extended at its step.
+        step: at which EOS finishes it, from 0.
+        row: that EOS extends.
         log_likelihood: in nats, including that of EOS.
     """
 
-    tokens: list[int]
-    rows: list[int]
+    step: int
+    row: int
     log_likelihood: float
 
 
-class Attended(NamedTuple):
-    """What the rows of a step attend to.
-
-    Attributes:
-        sources: the source position attended to most, except that of EOS (T34).
-        at_end: whether EOS gets even more attention.
-        weights: all of the attention.
-    """
-
-    sources: Int64[Tensor, "R"]
-    at_end: Bool[Tensor, "R"]
-    weights: Float[Tensor, "R S"]
-
-
 class History:
-    """The steps of a batch: the tokens of each live hypothesis, and what every row attended to.
+    """The steps of a batch: how the live hypotheses were extended, and what every row attended to.
 
     Attributes:
-        tokens: (R, T), of each live hypothesis, in the order of its rows.
-        rows: (R, T), for each of these tokens, the row that it extended at its step.
-        sources, at_end: for each step, those of `Attended`, as arrays.
+        rows, tokens: for each step but the last, (R,), the rows that the hypotheses of the next one extend,
+            and their tokens.
+        sources: for each step, (R,), the source position attended to most, except that of EOS (T34).
+        at_end: for each step, (R,), whether EOS got even more attention.
         weights: for each step, (R, S), if attention is kept, else nothing.
     """
 
-    def __init__(self, hypotheses: int, keep_attention: bool) -> None:
-        self.tokens: NDArray[np.int64] = np.zeros((hypotheses, 0), np.int64)
-        self.rows: NDArray[np.int64] = np.zeros((hypotheses, 0), np.int64)
-        self.keep_attention = keep_attention
+    def __init__(self) -> None:
+        self.rows: list[NDArray[np.int64]] = []
+        self.tokens: list[NDArray[np.int64]] = []
         self.sources: list[NDArray[np.int64]] = []
         self.at_end: list[NDArray[np.bool_]] = []
         self.weights: list[NDArray[np.float32]] = []
 
-    def record(self, attended: Attended) -> None:
-        """Record what the rows of a step attended to."""
-        self.sources.append(attended.sources.cpu().numpy())
-        self.at_end.append(attended.at_end.cpu().numpy())
-        if self.keep_attention:
-            self.weights.append(attended.weights.float().cpu().numpy())
-
-    def extend(self, rows: NDArray[np.int64], tokens: NDArray[np.int64]) -> None:
-        """Replace the live hypotheses by these: tokens that extend rows."""
-        self.tokens = np.concatenate([self.tokens[rows], tokens[:, None]], axis=1)
-        self.rows = np.concatenate([self.rows[rows], rows[:, None]], axis=1)
-
-    def finish(self, row: int, log_likelihood: float) -> Path:
-        """Return the path of a live hypothesis that EOS finishes."""
-        return Path([*self.tokens[row].tolist(), EOS], [*self.rows[row].tolist(), row], log_likelihood)
+    def trace(self, ending: Ending) -> tuple[list[int], list[int]]:
+        """Return a finished hypothesis's tokens and, for each of them, the row that it extended."""
+        tokens, rows = [EOS], [ending.row]
+        for step in range(ending.step - 1, -1, -1):
+            tokens.append(int(self.tokens[step][rows[-1]]))
+            rows.append(int(self.rows[step][rows[-1]]))
+        return tokens[::-1], rows[::-1]
 
 
-def follow(path: Path, steps: Sequence[NDArray[Any]]) -> list[Any]:
-    """Return, for each token of a path, the value of the row that it extended.
+def follow(rows: Sequence[int], steps: Sequence[NDArray[Any]]) -> list[Any]:
+    """Return, for each step, the value of a row.
 
     Args:
-        steps: for each step, the values of all rows.
+        rows: for each step, the row.
+        steps: for each step, and maybe later ones, the values of all rows.
     """
-    return [values[row] for values, row in zip(steps, path.rows, strict=False)]
+    return [values[row] for values, row in zip(steps, rows, strict=False)]
 
 
 def nan_error(step: int, sentence: int) -> ValueError:
@@ -182,11 +161,13 @@ class LiveBatch:
     Attributes:
         step: number of the current step, from 0.
         memory: the encoder output of the live sentences.
-        lengths: of the live sentences, in source tokens, EOS included.
-        words: (B, S), for the live sentences: 1 at each source token but EOS, 0 elsewhere.
+        ends: of the live sentences, the source position of EOS.
+        words: (B, 1, S), for the live sentences: 1 at each source token but EOS, 0 elsewhere.
         limits: for each sentence of the whole batch, the most tokens in a hypothesis, EOS excluded.
         alive: for each live sentence, its index in the whole batch.
+        forced: for each live sentence, whether it must end at this step.
         finished: for each sentence of the whole batch, its finished hypotheses.
+        is_done: for each sentence of the whole batch, whether enough hypotheses are finished.
         history: the steps so far.
     """
 
@@ -200,101 +181,107 @@ class LiveBatch:
     ) -> None:
         self.search = search
         self.memory = memory
+        self.device = source.device
         self.prefixes = prefixes
+        self.longest_prefix = max(map(len, prefixes), default=0)
         self.step = 0
         self.limits = np.asarray(max_lengths, dtype=np.int64)
         self.alive: NDArray[np.int64] = np.arange(len(source))
-        self.lengths = (source != PAD).sum(dim=1)
-        positions = torch.arange(source.shape[1], device=source.device)
-        self.words = (positions < self.lengths[:, None] - 1).float()
-        self.source_lengths = self.lengths.tolist()
-        self.finished: list[list[Path]] = [[] for _ in source]
-        self.history = History(len(source) * search.first_beams, search.keep_attention)
-
-    def find_forced(self) -> NDArray[np.bool_]:
-        """Return which sentences must end at this step."""
-        return self.limits[self.alive] <= self.step
+        self.forced: NDArray[np.bool_] = self.limits <= 0
+        self.ends: NDArray[np.int64] = (source != PAD).sum(dim=1).cpu().numpy() - 1
+        self.words = (np.arange(source.shape[1]) < self.ends[:, None, None]).astype(np.float32)
+        self.source_lengths = (self.ends + 1).tolist()
+        self.finished: list[list[Ending]] = [[] for _ in source]
+        self.is_done: NDArray[np.bool_] = np.zeros(len(source), np.bool_)
+        self.history = History()
 
     def list_allowed(self, beams: int) -> tuple[NDArray[np.int64], list[int]]:
-        """Return the next tokens that are allowed, as `find_likeliest` takes them.
+        """Return the next tokens that are allowed, as `find_best` takes them.
 
         First, for each row, the only allowed token: the next one of its prefix or, at its maximum length,
         EOS. A row with -1 may take any token but those returned second, which are excluded.
         """
-        only = np.where(self.find_forced(), EOS, -1)
-        if self.prefixes:
+        only = np.where(self.forced, EOS, -1)
+        if self.step < self.longest_prefix:
             for sentence, i in enumerate(self.alive):
                 if self.step < len(self.prefixes[i]):
                     only[sentence] = self.prefixes[i][self.step]
         excluded = [PAD, EOS] if self.step < self.search.params.min_length else [PAD]
         return only.repeat(beams), excluded
 
-    def find_attended(self, attention: Float[Tensor, "R S"]) -> Attended:
-        """Return what each row attends to."""
-        grid = attention.view(len(self.words), -1, attention.shape[1])  # (B, H, S), H the same for all
-        most, sources = (grid * self.words[:, None]).max(dim=2)
-        ends = (self.lengths - 1)[:, None, None].expand(-1, grid.shape[1], 1)
-        at_end = grid.gather(2, ends).squeeze(2) > most
-        return Attended(sources.flatten(), at_end.flatten(), attention)
+    def record(self, attention: Float[Tensor, "R S"]) -> None:
+        """Record what the rows of this step attend to."""
+        weights = attention.float().cpu().numpy()
+        grid = weights.reshape(len(self.words), -1, weights.shape[1])  # (B, H, S), H the same for all
+        of_words = grid * self.words
+        sources = of_words.argmax(axis=2)
+        at_end = grid[np.arange(len(grid)), :, self.ends] > of_words.max(axis=2)
+        self.history.sources.append(sources.ravel())
+        self.history.at_end.append(at_end.ravel())
+        if self.search.keep_attention:
+            self.history.weights.append(weights)
 
     def check_numbers(self, totals: NDArray[np.float32]) -> None:
         """Raise ValueError for the first NaN; NaN sorts first, so the best candidates show it."""
-        bad = np.flatnonzero(np.isnan(totals).any(axis=1))
-        if len(bad):
-            raise nan_error(self.step, int(self.alive[bad[0]]))
+        bad = np.isnan(totals)
+        if bad.any():
+            raise nan_error(self.step, int(self.alive[bad.any(axis=1).argmax()]))
 
     def finish(self, sentence: int, row: int, total: float) -> None:
         """Record that EOS finishes a row's hypothesis, with its log-likelihood, unless there are enough."""
-        finished = self.finished[self.alive[sentence]]
+        i = self.alive[sentence]
+        finished = self.finished[i]
         if len(finished) < self.search.wanted:
-            finished.append(self.history.finish(row, total))
+            finished.append(Ending(self.step, row, total))
+            self.is_done[i] = len(finished) == self.search.wanted
 
     def find_going(self) -> NDArray[np.int64]:
         """Return which sentences stay after this step: all while few are done, none once all are done."""
-        wanted = self.search.wanted
-        done = np.array([len(self.finished[i]) >= wanted for i in self.alive]) | self.find_forced()
+        done = self.is_done[self.alive] | self.forced
         going = np.flatnonzero(~done)
-        if len(going) and np.count_nonzero(done) < IDLE_SHARE * len(done):
+        if len(going) and len(done) - len(going) < IDLE_SHARE * len(done):
             return np.arange(len(done))
         return going
 
     def keep(self, going: NDArray[np.int64], extension: Extension) -> None:
         """Keep these live sentences, and their hypotheses after a step."""
         self.step += 1
-        self.history.extend(extension.rows.ravel(), extension.tokens.ravel())
+        self.history.rows.append(extension.rows.ravel())
+        self.history.tokens.append(extension.tokens.ravel())
         if len(going) < len(self.alive):
-            index = torch.as_tensor(going, device=self.lengths.device)
-            self.memory = self.memory.select(index)
-            self.words = self.words[index]
-            self.lengths = self.lengths[index]
+            self.memory = self.memory.select(torch.as_tensor(going, device=self.device))
+            self.words = self.words[going]
+            self.ends = self.ends[going]
             self.alive = self.alive[going]
+        self.forced = self.limits[self.alive] <= self.step
 
     def best(self) -> list[list[SearchResult]]:
         """Return each sentence's n_best hypotheses, best first; ties go to the one finished first."""
         results: list[list[SearchResult]] = []
-        for source_length, paths in zip(self.source_lengths, self.finished, strict=True):
-            ranked = sorted(paths, key=self._score, reverse=True)[: self.search.params.n_best]
-            results.append([self._result(source_length, path) for path in ranked])
+        for source_length, endings in zip(self.source_lengths, self.finished, strict=True):
+            ranked = sorted(endings, key=self._score, reverse=True)[: self.search.params.n_best]
+            results.append([self._result(source_length, ending) for ending in ranked])
         return results
 
-    def _score(self, path: Path) -> float:
+    def _score(self, ending: Ending) -> float:
         """Return log-likelihood / |y|^alpha, where |y| includes EOS."""
-        return path.log_likelihood / float(len(path.tokens) ** self.search.params.alpha)
+        return ending.log_likelihood / float((ending.step + 1) ** self.search.params.alpha)
 
-    def _result(self, source_length: int, path: Path) -> SearchResult:
+    def _result(self, source_length: int, ending: Ending) -> SearchResult:
         """Return a finished hypothesis with what it attended to."""
-        sources = [NOWHERE] * len(path.tokens)
+        tokens, rows = self.history.trace(ending)
+        sources = [NOWHERE] * len(tokens)
         if source_length > 1:
-            sources = [int(position) for position in follow(path, self.history.sources)]
+            sources = [int(position) for position in follow(rows, self.history.sources)]
         attention = None
         if self.search.keep_attention:
-            attention = np.stack(follow(path, self.history.weights))[:, :source_length]
+            attention = np.stack(follow(rows, self.history.weights))[:, :source_length]
         return SearchResult(
-            tokens=path.tokens,
-            log_likelihood=path.log_likelihood,
-            score=self._score(path),
+            tokens=tokens,
+            log_likelihood=ending.log_likelihood,
+            score=self._score(ending),
             sources=sources,
-            at_end=[bool(at_end) for at_end in follow(path, self.history.at_end)],
+            at_end=[bool(at_end) for at_end in follow(rows, self.history.at_end)],
             attention=attention,
         )
 
@@ -315,7 +302,10 @@ class Search(ABC):
 
     @abstractmethod
     def extend(
-        self, batch: LiveBatch, scores: Float[Tensor, "R V"] | LazyScores, totals: Float[Tensor, "B H"]
+        self,
+        batch: LiveBatch,
+        scores: Float[Tensor, "R V"] | LazyScores,
+        totals: Float32[np.ndarray, "B H"],
     ) -> Extension:
         """Return the hypotheses after a step; record those that it finishes.
 
@@ -342,21 +332,21 @@ class Search(ABC):
         """
         batch = LiveBatch(self, model.encode(source), source, max_lengths, prefixes)
         on_device = partial(torch.as_tensor, device=source.device)
-        totals = torch.zeros(len(source), self.first_beams, device=source.device)
-        tokens = torch.full((totals.numel(),), EOS, device=source.device)
-        state = model.start(len(tokens))
+        totals: NDArray[np.float32] = np.zeros((len(source), self.first_beams), np.float32)
+        tokens: NDArray[np.int64] = np.full(totals.size, EOS)
+        state = model.start(totals.size)
         while True:
-            scores, attention, state = model.step(tokens, batch.memory, state)
-            attended = batch.find_attended(attention)
+            scores, attention, state = model.step(on_device(tokens), batch.memory, state)
             extension = self.extend(batch, scores, totals)
-            batch.history.record(attended)
+            batch.record(attention)
             going = batch.find_going()
             if not len(going):
                 return batch.best()
-            extension = extension.select(going)
+            if len(going) < len(batch.alive):
+                extension = extension.select(going)
             batch.keep(going, extension)
             parents = extension.rows.ravel()
             if not np.array_equal(parents, np.arange(len(attention))):  # greedy search reorders nothing
                 state = state.select(on_device(parents))
-            tokens = on_device(extension.tokens.ravel())
-            totals = on_device(extension.totals)
+            tokens = extension.tokens.ravel()
+            totals = np.ascontiguousarray(extension.totals)

@@ -1,16 +1,16 @@
-"""What a search needs from a step's logits: each row's likeliest tokens, and its normalizer."""
+"""What a search needs from a step's logits: the best continuations of each sentence's hypotheses."""
 
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Float32, Int, Int64
 from numpy.typing import NDArray
 from torch import Tensor
 
 CACHED_NUMBERS = 2**18
 
-Likeliest = tuple[Float[Tensor, "R N"], Int[Tensor, "R N"], Float[Tensor, "R"]]
+Best = tuple[Float32[np.ndarray, "B M"], Int64[np.ndarray, "B M"], Int64[np.ndarray, "B M"]]
 
 
 @runtime_checkable
@@ -21,8 +21,10 @@ class LazyScores(Protocol):
     def size(self) -> int:
         """Number of logits per row."""
 
-    def likeliest(self, only: NDArray[np.int64], excluded: list[int], count: int, /) -> Likeliest:
-        """As `find_likeliest`; `count` is at most `size`."""
+    def best(
+        self, totals: Float32[np.ndarray, "B H"], only: NDArray[np.int64], excluded: list[int], count: int, /
+    ) -> Best:
+        """As `find_best`."""
 
     def logits(self) -> Float[Tensor, "R V"]:
         """Return all logits."""
@@ -33,26 +35,56 @@ def all_logits(scores: Float[Tensor, "R V"] | LazyScores) -> Float[Tensor, "R V"
     return scores if isinstance(scores, Tensor) else scores.logits()
 
 
-def find_likeliest(
-    scores: Float[Tensor, "R V"] | LazyScores, only: NDArray[np.int64], excluded: list[int], count: int
-) -> Likeliest:
-    """Return each row's `count` largest allowed logits, largest first, their tokens, and the normalizer.
+def find_best(
+    scores: Float[Tensor, "R V"] | LazyScores,
+    totals: Float32[np.ndarray, "B H"],
+    only: NDArray[np.int64],
+    excluded: list[int],
+    count: int,
+) -> Best:
+    """Return the best continuations of each sentence's hypotheses, best first.
+
+    Equal ones are ordered by row, then by the rank of their token; NaN comes before all others.
 
     Args:
         scores: may be changed in place.
+        totals: log-likelihood of each hypothesis so far.
         only: for each row, the only allowed next token; -1: all but those excluded.
         excluded: tokens that no other row may take, at least one.
-        count: at most V are returned; if fewer are allowed, the rest are -inf.
+        count: at most V of each row are considered; if fewer are allowed, the rest are -inf.
+
+    Returns:
+        Log-likelihood, row and token of each of `count` continuations, or as many as there are.
     """
     if not isinstance(scores, Tensor):
-        return scores.likeliest(only, excluded, min(count, scores.size))
-    normalizers = log_normalizer(scores)
-    rule_out(scores, only, excluded)
-    return (*scores.topk(min(count, scores.shape[1]), dim=1), normalizers)
+        return scores.best(totals, only, excluded, count)
+    values, ids, normalizers = find_likeliest(scores, only, excluded, count)
+    sentences, beams = totals.shape
+    # log p = logit - normalizer: a full log-softmax would write V numbers per row to read these few.
+    offset = torch.as_tensor(totals, device=scores.device) - normalizers.view(sentences, beams)
+    sums = (values.view(sentences, beams, -1) + offset[:, :, None]).flatten(1)
+    sums, order = sums.sort(dim=1, descending=True, stable=True)
+    sums, order = sums[:, :count], order[:, :count]
+    first = torch.arange(sentences, device=scores.device)[:, None] * beams
+    rows = first + order.div(values.shape[1], rounding_mode="floor")
+    chosen = ids.view(sentences, -1).gather(1, order)
+    return sums.cpu().numpy(), rows.cpu().numpy(), chosen.cpu().numpy()  # the only wait for the device
+
+
+def find_likeliest(
+    logits: Float[Tensor, "R V"], only: NDArray[np.int64], excluded: list[int], count: int
+) -> tuple[Float[Tensor, "R N"], Int[Tensor, "R N"], Float[Tensor, "R"]]:
+    """Return each row's largest allowed logits, largest first, their tokens, and the normalizer.
+
+    Arguments are those of `find_best`.
+    """
+    normalizers = log_normalizer(logits)
+    rule_out(logits, only, excluded)
+    return (*logits.topk(min(count, logits.shape[1]), dim=1), normalizers)
 
 
 def rule_out(logits: Float[Tensor, "R V"], only: NDArray[np.int64], excluded: list[int]) -> None:
-    """Set the logits of tokens that are not allowed to -inf, in place; as `find_likeliest`."""
+    """Set the logits of tokens that are not allowed to -inf, in place; as `find_best`."""
     fixed = np.flatnonzero(only >= 0)
     rows = torch.as_tensor(fixed, device=logits.device)
     tokens = torch.as_tensor(only[fixed], device=logits.device)

@@ -29,6 +29,8 @@ from convs2s.base.compilation import compiled
 
 vectorized = compiled(__file__, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
 """Decorator of a loop: it is compiled at its first call on a machine, and may reorder sums."""
+exact = compiled(__file__, error_model="numpy")
+"""The same for a loop that must compute each number as written."""
 intrinsic: Any = extending.intrinsic  # its annotations hide what compiled code may call
 
 WORTH_A_THREAD = 1 << 15  # elements; waking a thread takes as long as a loop over this many
@@ -45,17 +47,31 @@ def as_array(tensor: Tensor) -> NDArray[Any]:
     return (tensor.view(torch.uint16) if tensor.dtype == torch.bfloat16 else tensor).numpy()
 
 
+def as_tensor(array: NDArray[Any]) -> Tensor:
+    """Return an array's memory as a tensor; uint16 as bfloat16."""
+    tensor = torch.from_numpy(array)
+    return tensor.view(torch.bfloat16) if tensor.dtype == torch.uint16 else tensor
+
+
 def run_loop(loop: Callable[..., None], items: int, elements: int, *arguments: Any, **named: Any) -> None:
     """Call loop(*arguments, **named, start=..., stop=...) for all items, split among threads.
 
     Args:
         elements: total number of elements that the loop passes over.
     """
-    count = min(torch.get_num_threads(), items, max(1, elements // WORTH_A_THREAD))
     arrays = [as_array(value) if isinstance(value, Tensor) else value for value in arguments]
     for name, value in named.items():
         if isinstance(value, Tensor):
             named[name] = as_array(value)
+    run_on_arrays(loop, items, elements, *arrays, **named)
+
+
+def run_on_arrays(loop: Callable[..., None], items: int, elements: int, *arrays: Any, **named: Any) -> None:
+    """As `run_loop`, without a look for tensors, which takes as long as a small loop."""
+    count = min(torch.get_num_threads(), items, max(1, elements // WORTH_A_THREAD))
+    if count == 1:
+        loop(*arrays, **named, start=0, stop=items)
+        return
     bounds = [items * i // count for i in range(count + 1)]
     futures = [
         threads().submit(loop, *arrays, **named, start=bounds[i], stop=bounds[i + 1]) for i in range(1, count)

@@ -6,16 +6,24 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from torch.testing import assert_close
 
 from convs2s.decode.choose_model import choose_model
 from convs2s.decode.sampling import Sampler, Sampling
 from convs2s.decode.search import SearchModel
 from convs2s.decode.stepwise_model import StepwiseModel
-from convs2s.decode.token_scores import all_logits
+from convs2s.decode.token_scores import all_logits, find_best
 from convs2s.engine.decode import loops as decode_loops
-from convs2s.engine.decode.linear_maps import Int8Map, can_pack, largest_input, quantize
-from convs2s.engine.decode.model import EngineModel
+from convs2s.engine.decode.linear_maps import (
+    FloatMap,
+    Int8Map,
+    ScaledProduct,
+    can_pack,
+    largest_input,
+    quantize,
+)
+from convs2s.engine.decode.model import EngineModel, EngineScores, round_up
 from convs2s.model.initialization import fold_weight_norm
 from convs2s.model.precision import Precision, Wanted
 from convs2s.model.seq2seq import Seq2Seq
@@ -39,6 +47,16 @@ def loaded(**changes: Any) -> Seq2Seq:
         if name.endswith("bias"):
             parameter.copy_(0.3 * torch.sin(torch.arange(len(parameter)) + len(name)))
     return model
+
+
+class Unchanged(FloatMap):
+    """A map that returns its input."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(torch.eye(size), None, torch.float32, packs=False)
+
+    def product(self, x: NDArray[Any]) -> ScaledProduct:
+        return ScaledProduct(x, np.ones(len(x), np.float32), self.ones, self.zeros)
 
 
 def check_steps(engine: SearchModel, plain: SearchModel, vocabulary: int, tolerance: float) -> None:
@@ -73,6 +91,72 @@ def test_every_step_equals_the_plain_models(
     else:
         check_steps(engine.restrict(chosen), plain, len(chosen), tolerance)
         assert "output_map" not in vars(engine), "the whole output layer was packed"
+
+
+@pytest.mark.parametrize(
+    ("precision", "tolerance"), [("float32", EXACT), ("bfloat16", ROUNDED), ("int8", BITS * ROUNDED)]
+)
+@torch.inference_mode()
+def test_rows_that_are_added_change_nothing(precision: Precision, tolerance: float) -> None:
+    """Products have more rows than there are source positions or hypotheses, where these are many."""
+    lengths = [2, 3, 4, 5, 6, 7, 8]
+    source = torch.full((7, 8), PAD)
+    for row, length in enumerate(lengths):
+        source[row, :length] = sentence(length, 40)
+    assert (round_up(sum(lengths)), round_up(7 * 3)) == (36, 22)
+    model = loaded()
+    engine, plain = EngineModel(model, precision), StepwiseModel(model)
+    tokens = 3 + torch.arange(21) % 40
+    one, other = engine.start(21), plain.start(21)
+    memory, expected_memory = engine.encode(source), plain.encode(source)
+    for order in (torch.arange(21).flip(0).view(7, 3).flip(0).flatten(), torch.arange(21)):
+        scores, attention, one = engine.step(tokens, memory, one)
+        expected, weights, other = plain.step(tokens, expected_memory, other)
+        assert_close(all_logits(scores), expected, atol=tolerance, rtol=tolerance)
+        for row, length in enumerate(lengths):  # what follows is not written
+            part = slice(3 * row, 3 * row + 3)
+            assert_close(attention[part, :length], weights[part, :length], atol=tolerance, rtol=tolerance)
+        one, other = one.select(order), other.select(order)
+
+
+def test_few_rows_are_added() -> None:
+    """Each number of rows costs half a MiB per product, and added rows cost time: at most an eighth."""
+    sizes = range(1, 641)
+    assert all(rows <= round_up(rows) <= rows * 9 / 8 for rows in sizes)
+    assert len(set(map(round_up, sizes))) == 58
+    assert all(round_up(rows) == rows for rows in range(17))
+
+
+def test_the_best_continuations_are_those_of_the_plain_search() -> None:
+    """Equal ones are ordered by row; hypotheses may be impossible, and tokens fewer than asked for."""
+    draw = torch.Generator().manual_seed(1)
+    for beams, size, count in ((1, 50, 2), (3, 50, 6), (5, 7, 10), (3, 3, 8)):
+        logits = torch.randint(0, 1000, (4, size), generator=draw).float() / 100
+        logits = logits.repeat_interleave(beams, dim=0)  # rows of a sentence have the same
+        logits += torch.arange(size) / 3000  # no two tokens do
+        totals = torch.randint(-4, 0, (4, beams), generator=draw).float().numpy()
+        totals[2, beams - 1 :] = -np.inf
+        only = np.full(4 * beams, -1)
+        only[-1] = 2
+        found = find_best(
+            EngineScores(Unchanged(size), logits.numpy(), len(logits)), totals, only, [PAD], count
+        )
+        expected = find_best(logits.clone(), totals, only, [PAD], count)
+        possible = expected[0] > -np.inf
+        np.testing.assert_allclose(found[0], expected[0], rtol=1e-5)
+        for one, other in zip(found[1:], expected[1:], strict=True):
+            assert one.dtype == other.dtype
+            assert (one[possible] == other[possible]).all()
+
+
+def test_a_hypothesis_without_a_number_comes_first() -> None:
+    """Search looks for NaN among the best continuations only."""
+    logits = torch.arange(40.0).view(4, 10).numpy()
+    totals = np.array([[0.0, 0.0], [0.0, np.nan]], np.float32)
+    scores = EngineScores(Unchanged(10), logits, 4)
+    sums, rows, _ = find_best(scores, totals, np.full(4, -1), [PAD], 3)
+    assert np.isnan(sums).tolist() == [[False, False, False], [True, True, True]]
+    assert rows[1].tolist() == [3, 3, 3]
 
 
 def test_weights_that_cannot_be_packed_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,14 +215,15 @@ def test_the_likeliest_tokens_are_those_of_topk(size: int, only: int, excluded: 
 
 def test_quantized_rows_are_near_the_real_ones() -> None:
     """Each row's scale maps its largest magnitude to the limit; zeros stay zero, and NaN stays visible."""
-    x = torch.tensor([[1.0, -0.5, 0.25, 0.0], [100.0, -127.0, 63.4, 0.6], [0.0, 0.0, 0.0, 0.0]])
+    x = np.array([[1.0, -0.5, 0.25, 0.0], [100.0, -127.0, 63.4, 0.6], [0.0, 0.0, 0.0, 0.0]], np.float32)
     rows, scales = quantize(x, 127)
-    assert (rows.int() - 128).tolist() == [[127, -63, 32, 0], [100, -127, 63, 1], [0, 0, 0, 0]]
-    assert_close(scales, torch.tensor([1 / 127, 1.0, 0.0]))
+    assert (rows.astype(int) - 128).tolist() == [[127, -63, 32, 0], [100, -127, 63, 1], [0, 0, 0, 0]]
+    np.testing.assert_allclose(scales, [1 / 127, 1.0, 0.0], rtol=1e-6)
     rows, scales = quantize(x, 63)
-    assert (rows.int() - 64).tolist() == [[63, -31, 16, 0], [50, -63, 31, 0], [0, 0, 0, 0]]
-    assert_close(scales, torch.tensor([1 / 63, 127 / 63, 0.0]))
-    assert quantize(torch.tensor([[1.0, torch.nan], [1.0, 2.0]]), 63)[1].isnan().tolist() == [True, False]
+    assert (rows.astype(int) - 64).tolist() == [[63, -31, 16, 0], [50, -63, 31, 0], [0, 0, 0, 0]]
+    np.testing.assert_allclose(scales, [1 / 63, 127 / 63, 0.0], rtol=1e-6)
+    with_nan = np.array([[1.0, np.nan], [1.0, 2.0]], np.float32)
+    assert np.isnan(quantize(with_nan, 63)[1]).tolist() == [True, False]
 
 
 @pytest.mark.parametrize("rows", [1, 5, 130])
@@ -157,11 +242,11 @@ def test_sums_of_8_bit_products_are_exact(rows: int, inputs: int) -> None:
     weights[-1] = 127
     weights[:, 0] = 127
     transposed = weights.float().t().contiguous().t()  # as folded maps have them
-    product = Int8Map(transposed, None).product(numbers.float())
+    product = Int8Map(transposed, None).product(numbers.float().numpy())
     rounding = 2.0**-24 * (2 * limit + 1) * 127 * inputs
-    assert (product.numbers.long() - numbers @ weights.t()).abs().max() <= rounding
-    assert_close(product.row_scales, torch.ones(rows))
-    assert_close(torch.from_numpy(product.scales), torch.ones(72))
+    assert abs(product.numbers.astype(int) - (numbers @ weights.t()).numpy()).max() <= rounding
+    np.testing.assert_allclose(product.row_scales, np.ones(rows), rtol=1e-6)
+    np.testing.assert_allclose(product.scales, np.ones(72), rtol=1e-6)
 
 
 def test_device_and_precision_choose_the_model(monkeypatch: pytest.MonkeyPatch) -> None:

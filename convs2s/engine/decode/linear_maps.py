@@ -8,16 +8,17 @@ products in 16 bits, so inputs are rounded to 7 bits there.
 
 import functools
 import platform
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Float32, UInt8
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from convs2s.engine.decode import loops as decode_loops
-from convs2s.engine.loops import as_array, run_loop
+from convs2s.engine.loops import as_array, as_tensor, run_on_arrays
 from convs2s.model.precision import X86, Precision
 
 LARGEST_WEIGHT = 127.0
@@ -28,8 +29,8 @@ TINY = 1e-30
 class ScaledProduct(NamedTuple):
     """A linear map's result, as the loops read it: numbers[i, j] * row_scales[i] * scales[j] + bias[j]."""
 
-    numbers: Tensor  # (R, N): float32 or bfloat16
-    row_scales: Float32[Tensor, "R"]
+    numbers: NDArray[Any]  # (R, N): float32, or bfloat16 as uint16
+    row_scales: Float32[np.ndarray, "R"]
     scales: Float32[np.ndarray, "N"]
     bias: Float32[np.ndarray, "N"]
 
@@ -54,19 +55,23 @@ class FloatMap:
         self.ones = np.ones(len(weight), np.float32)
         self.zeros = np.zeros(len(weight), np.float32)
 
-    def __call__(self, x: Float32[Tensor, "R K"]) -> Float32[Tensor, "R N"]:
-        """Return x W^T + b."""
-        return self._multiply(x).float()
+    def __call__(self, x: NDArray[Any]) -> Float32[np.ndarray, "R N"]:
+        """Return x W^T + b; the rows x are float32, or bfloat16 as uint16."""
+        return as_array(self._multiply(x).float())
 
-    def product(self, x: Float32[Tensor, "R K"]) -> ScaledProduct:
+    def product(self, x: NDArray[Any]) -> ScaledProduct:
         """Return x W^T + b as the loops read it."""
-        return ScaledProduct(self._multiply(x), torch.ones(len(x)), self.ones, self.zeros)
+        return ScaledProduct(as_array(self._multiply(x)), unit_rows(len(x)), self.ones, self.zeros)
 
-    def _multiply(self, x: Float32[Tensor, "R K"]) -> Float[Tensor, "R N"]:
-        x = x.to(self.dtype)
+    def _multiply(self, x: NDArray[Any]) -> Float[Tensor, "R N"]:
+        rows = as_tensor(x)
+        if rows.dtype != self.dtype:
+            rows = rows.to(self.dtype)
         if not self.by_onednn:
-            return F.linear(x, self.weight, self.bias)
-        product: Tensor = torch.ops.mkldnn._linear_pointwise(x, self.weight, self.bias, "none", [], "")
+            return F.linear(rows, self.weight, self.bias)
+        # The overload by its name: looking for it in each call takes microseconds.
+        multiply = torch.ops.mkldnn._linear_pointwise.default
+        product: Tensor = multiply(rows, self.weight, self.bias, "none", [], "")
         return product
 
 
@@ -84,21 +89,20 @@ class Int8Map:
         scales = weight.abs().amax(dim=1) / LARGEST_WEIGHT
         rounded = (weight / scales.clamp(min=TINY)[:, None]).round().to(torch.int8)
         self.packed = torch.ops.onednn.qlinear_prepack(rounded, None)
-        # Arrays, because loops take arrays: a tensor would have to be converted at every step.
         self.scales = as_array(scales)
         self.bias = np.zeros(len(weight), np.float32) if bias is None else as_array(bias.float())
 
-    def __call__(self, x: Float32[Tensor, "R K"]) -> Float32[Tensor, "R N"]:
+    def __call__(self, x: Float32[np.ndarray, "R K"]) -> Float32[np.ndarray, "R N"]:
         """Return x W^T + b."""
-        out = torch.empty(len(x), self.outputs)
-        run_loop(decode_loops.scale, len(out), out.numel(), *self.product(x), out)
+        out = np.empty((len(x), self.outputs), np.float32)
+        run_on_arrays(decode_loops.scale, len(out), out.size, *self.product(x), out)
         return out
 
-    def product(self, x: Float32[Tensor, "R K"]) -> ScaledProduct:
+    def product(self, x: Float32[np.ndarray, "R K"]) -> ScaledProduct:
         """Return x W^T + b as the loops read it."""
         rows, row_scales = quantize(x, self.largest)
-        sums = multiply(rows, self.packed, self.outputs, self.largest + 1)
-        return ScaledProduct(sums, row_scales, self.scales, self.bias)
+        sums = multiply(torch.from_numpy(rows), self.packed, self.outputs, self.largest + 1)
+        return ScaledProduct(as_array(sums), row_scales, self.scales, self.bias)
 
 
 LinearMap = FloatMap | Int8Map
@@ -130,11 +134,13 @@ def can_pack(dtype: torch.dtype) -> bool:
     return dtype == torch.float32 or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
-def quantize(x: Float32[Tensor, "R K"], largest: int) -> tuple[UInt8[Tensor, "R K"], Float32[Tensor, "R"]]:
+def quantize(
+    x: Float32[np.ndarray, "R K"], largest: int
+) -> tuple[UInt8[np.ndarray, "R K"], Float32[np.ndarray, "R"]]:
     """Return rows as integers up to `largest` in magnitude, with largest + 1 added, and each row's scale."""
-    rows = torch.empty(x.shape, dtype=torch.uint8)
-    scales = torch.empty(len(x))
-    run_loop(decode_loops.quantize, len(x), x.numel(), x, np.float32(largest), rows, scales)
+    rows = np.empty(x.shape, np.uint8)
+    scales = np.empty(len(x), np.float32)
+    run_on_arrays(decode_loops.quantize, len(x), x.size, x, np.float32(largest), rows, scales)
     return rows, scales
 
 
@@ -145,6 +151,12 @@ def multiply(rows: UInt8[Tensor, "R K"], packed: Tensor, outputs: int, zero: int
         rows, 1.0, zero, packed, ones, zeros, None, 1.0, 0, torch.float32, "none", [], ""
     )
     return product
+
+
+@functools.cache
+def unit_rows(rows: int) -> Float32[np.ndarray, "R"]:
+    """Return the row scales of a product that is not scaled."""
+    return np.ones(rows, np.float32)
 
 
 @functools.cache

@@ -14,7 +14,16 @@ import math
 
 import numpy as np
 
-from convs2s.engine.loops import exp, float_from_bits, magnitude_bits, nearest_uint8, to_float32, vectorized
+from convs2s.engine.loops import (
+    exact,
+    exp,
+    float_from_bits,
+    from_float32,
+    magnitude_bits,
+    nearest_uint8,
+    to_float32,
+    vectorized,
+)
 
 LANES = 256  # groups of tokens whose maxima are computed in parallel; a power of 2
 ZERO, ONE = np.float32(0.0), np.float32(1.0)
@@ -59,8 +68,18 @@ def copy(source, target):
 
 
 @vectorized
+def round_to(source, target):
+    """Copy a row of float32 to one of float32 or bfloat16."""
+    for j in range(len(target)):
+        target[j] = from_float32(source[j], target[j])
+
+
+@vectorized
 def cut_windows(x, starts, lengths, width, y, start, stop):
-    """Write, for each source position, the `width` positions around it; items are sentences."""
+    """Write, for each source position, the `width` positions around it; items are sentences.
+
+    Windows may be bfloat16, as the product that reads them.
+    """
     columns, left = x.shape[1], width // 2
     for i in range(start, stop):
         first, length = starts[i], lengths[i]
@@ -69,7 +88,7 @@ def cut_windows(x, starts, lengths, width, y, start, stop):
                 target = y[first + n, k * columns : (k + 1) * columns]
                 other = n - left + k
                 if 0 <= other < length:
-                    copy(x[first + other], target)
+                    round_to(x[first + other], target)
                 else:
                     target[:] = 0
 
@@ -81,7 +100,7 @@ def shift_windows(old, parents, x, y, start, stop):
     kept = y.shape[1] - columns
     for i in range(start, stop):
         copy(old[parents[i], columns:], y[i, :kept])
-        copy(x[i], y[i, kept:])
+        round_to(x[i], y[i, kept:])
 
 
 @vectorized
@@ -266,3 +285,33 @@ def insert(value, token, best, best_tokens):
     for later in range(len(best) - 1, k, -1):
         best[later], best_tokens[later] = best[later - 1], best_tokens[later - 1]
     best[k], best_tokens[k] = value, token
+
+
+@exact
+def choose(values, tokens, normalizers, totals, sums, rows, chosen, start, stop):
+    """Write the best continuations of each sentence's hypotheses, best first; items are sentences.
+
+    From the largest logits of each row and its normalizer, as `find_likeliest` writes them, and each
+    hypothesis's log-likelihood so far: the new log-likelihood, the row and the token. Of equal ones, that of
+    the earlier row comes first, then that of the likelier token; NaN comes before all others.
+    """
+    beams, last = totals.shape[1], sums.shape[1] - 1
+    for i in range(start, stop):
+        best, best_rows, best_tokens = sums[i], rows[i], chosen[i]
+        count = 0
+        for beam in range(beams):
+            row = i * beams + beam
+            offset = totals[i, beam] - normalizers[row]
+            for j in range(values.shape[1]):
+                value = values[row, j] + offset
+                k = count
+                while k > 0 and (value > best[k - 1] or (np.isnan(value) and not np.isnan(best[k - 1]))):
+                    k -= 1
+                if k > last:
+                    break  # what follows in this row is no larger
+                count = min(count + 1, last + 1)
+                for later in range(count - 1, k, -1):
+                    best[later] = best[later - 1]
+                    best_rows[later] = best_rows[later - 1]
+                    best_tokens[later] = best_tokens[later - 1]
+                best[k], best_rows[k], best_tokens[k] = value, row, tokens[row, j]
