@@ -9,6 +9,8 @@ a search would consist of matrix products only. With --candidates, a file from `
 also int8 with vocabulary selection; its share may exceed 100 %, because it counts products of the whole
 vocabulary.
 
+With --lines-at-once 1, each line is translated by itself, as for somebody who waits for it.
+
 --processes 2 runs the engine in two processes that share the model, and the others on two threads;
 speeds are then by wall time, so the machine must be otherwise idle.
 
@@ -60,6 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--model", type=Path, required=True, help="model folder, possibly an imported one")
     parser.add_argument("--source", type=Path, required=True, help="text, one sentence per line")
     parser.add_argument("--sentences", type=int, default=1000, help="lines to translate")
+    parser.add_argument("--lines-at-once", type=int, help="lines of each call (default: all)")
     parser.add_argument("--candidates", type=Path, help="file of convs2s candidates")
     files = ("CHECKPOINT", "SOURCE_DICT", "TARGET_DICT")  # that the model was imported from
     parser.add_argument("--fairseq", type=Path, nargs=3, metavar=files)
@@ -70,6 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     torch.set_num_threads(max(options.threads, options.processes))
     texts = list(islice(read_lines(options.source), options.sentences))
+    size = options.lines_at_once or len(texts)
+    calls = [texts[start : start + size] for start in range(0, len(texts), size)]
     peaks: dict[str, float] = {name: product_peak(name, CPU) for name in fast_dtypes(CPU)}
     peaks["int8"] = int8_peak()
     about: dict[str, Any] = {"machine": machine(["numba"]), "product_operations_per_second": peaks}
@@ -86,8 +91,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             size = plain.words.params.batch_sentences
             peer = fairseq_translator(checkpoint, dictionaries, beam_size, size)
             ways = {"fairseq float32": peer, **ways}
-        flop = flop_per_unit(partial(work, plain, texts))  # of a sentence
-        works = {name: partial(work, way, texts) for name, way in ways.items()}
+        flop = flop_per_unit(partial(work, plain, calls))  # of a sentence
+        works = {name: partial(work, way, calls) for name, way in ways.items()}
         expected = tokens(plain, texts)
         for name, speeds in in_turns(works, options.rounds, CPU).items():
             found = expected if name == PLAIN else tokens(ways[name], texts)
@@ -133,9 +138,9 @@ def int8_peak() -> float:
     return peak(multiply_once, CPU)
 
 
-def work(translator: Way, texts: list[str]) -> float:
-    """Translate; return the number of sentences."""
-    return float(len(translator.translate(texts)))
+def work(translator: Way, calls: Sequence[list[str]]) -> float:
+    """Translate the lines of each call; return the number of sentences."""
+    return float(sum(len(translator.translate(lines)) for lines in calls))
 
 
 def tokens(translator: Way, texts: list[str]) -> list[list[str]]:

@@ -46,7 +46,7 @@ OPTIONS = {  # and the number of rows of results
     "text_to_text": (f"{SMALL_MODEL} --source {{folder}}/a.de --device cpu --beam-size 2 --rounds 1", 3),
     "train_step": ("--presets tatoeba-en-de --channels 16 --entries 40 --rounds 1 --updates 1 --threads 1 "
                    "--precisions float32 bfloat16", 4),
-    "translate": (f"{SMALL_MODEL} --source {{folder}}/a.de --beam-sizes 2 --rounds 1", 3),
+    "translate": (f"{SMALL_MODEL} --source {{folder}}/a.de --beam-sizes 2 --rounds 1 --lines-at-once 2", 3),
     "translate_large": ("--channels 8 --entries 60 --selected 20 --sentences 3 --tokens 4 --precisions "
                         "float32 --beam-sizes 2", 2),
     "vocabulary_selection": ("--preset tatoeba-en-de --types 700 --sentences 2 --words 3 --beam-sizes 1 "
