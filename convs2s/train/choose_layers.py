@@ -1,10 +1,11 @@
-"""The layers and the loss of a training: on a CPU the engine's, where they compute what the plain ones do.
+"""The layers and the loss of a training: the engine's, where they compute what the plain ones do.
 
 When a training is built, the loss and the gradients of a few of its sentence pairs are computed both ways,
 with the same dropout masks. A fast layer that changes them by more than rounding is left out.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,8 +21,11 @@ from convs2s.engine.agreement import (
     relative_difference,
     warn_of_difference,
 )
+from convs2s.engine.train.gpu_layers import GpuAttention, GpuDecoder, GpuGluConvolution
 from convs2s.engine.train.layers import FastDropout, FastGluConvolution, dropout, fast_softmax_loss
+from convs2s.model.decoder import Decoder
 from convs2s.model.glu_block import GluConvolution
+from convs2s.model.multistep_attention import MultistepAttention
 from convs2s.train.loss import softmax_loss
 from convs2s.train.training import Training
 
@@ -35,10 +39,17 @@ Where terms cancel, as for a bias before a batch norm, gradients are only roundi
 
 @dataclass(frozen=True)
 class FastLayer:
-    """A layer of the engine, and the file of the plain one that it replaces."""
+    """A layer of the engine.
+
+    Attributes:
+        file: its own.
+        plain: the file of the layer that it replaces.
+        use: makes a training use the fast layer, or the plain one.
+    """
 
     name: str
     file: str
+    plain: str
     use: Callable[[Training, bool], None]
 
 
@@ -49,16 +60,15 @@ def replace_modules(model: nn.Module, before: type[nn.Module], after: type[nn.Mo
             module.__class__ = after
 
 
-def use_convolution(training: Training, is_fast: bool) -> None:
-    """Use the fast convolution, or the plain one."""
-    kinds = (GluConvolution, FastGluConvolution) if is_fast else (FastGluConvolution, GluConvolution)
-    replace_modules(training.model, *kinds)
+def use_modules(*pairs: tuple[type[nn.Module], type[nn.Module]]) -> Callable[[Training, bool], None]:
+    """Return what makes a training use modules: the second class of each pair, or else the first."""
 
+    def use_either(training: Training, is_fast: bool) -> None:
+        for plain, fast in pairs:
+            before, after = (plain, fast) if is_fast else (fast, plain)
+            replace_modules(training.model, before, after)
 
-def use_dropout(training: Training, is_fast: bool) -> None:
-    """Use the fast dropout, or the plain one."""
-    kinds = (nn.Dropout, FastDropout) if is_fast else (FastDropout, nn.Dropout)
-    replace_modules(training.model, *kinds)
+    return use_either
 
 
 def use_softmax(training: Training, is_fast: bool) -> None:
@@ -66,11 +76,27 @@ def use_softmax(training: Training, is_fast: bool) -> None:
     training.softmax = fast_softmax_loss if is_fast else softmax_loss
 
 
-FAST_LAYERS = (
-    FastLayer("The CPU's fast convolution", "convs2s/model/glu_block.py", use_convolution),
-    FastLayer("The CPU's fast dropout", "torch.nn.Dropout", use_dropout),
-    FastLayer("The CPU's fast loss", "convs2s/train/loss.py", use_softmax),
-)
+CPU, GPU = "convs2s/engine/train/layers.py", "convs2s/engine/train/gpu_layers.py"
+BLOCK, ATTENTION = "convs2s/model/glu_block.py", "convs2s/model/multistep_attention.py"
+FAST_LAYERS = {
+    "cpu": (
+        FastLayer(
+            "The CPU's fast convolution", CPU, BLOCK, use_modules((GluConvolution, FastGluConvolution))
+        ),
+        FastLayer("The CPU's fast dropout", CPU, "torch.nn.Dropout", use_modules((nn.Dropout, FastDropout))),
+        FastLayer("The CPU's fast loss", CPU, "convs2s/train/loss.py", use_softmax),
+    ),
+    "cuda": (
+        FastLayer("The GPU's fast convolution", GPU, BLOCK, use_modules((GluConvolution, GpuGluConvolution))),
+        FastLayer(
+            "The GPU's fast attention",
+            GPU,
+            ATTENTION,
+            use_modules((Decoder, GpuDecoder), (MultistepAttention, GpuAttention)),
+        ),
+    ),
+}
+"""By type of device; other devices have none."""
 
 
 class Result(NamedTuple):
@@ -81,36 +107,36 @@ class Result(NamedTuple):
 
 
 def choose_layers(training: Training) -> None:
-    """For a training on a CPU, use those of the engine's layers that compute what the plain ones do.
+    """Use those of the engine's layers for a training's device that compute what the plain ones do.
 
-    torch.compile cannot read them, so a training that it compiles has none.
+    A training that torch.compile compiles has none: it cannot read those for a CPU, and on a GPU it has means
+    of its own to save operations.
     """
-    if training.workers.device.type != "cpu" or training.params.compile or not is_engine_wanted():
+    layers = FAST_LAYERS.get(training.workers.device.type, ())
+    if not layers or training.params.compile or not is_engine_wanted():
         return
     buffers = {buffer: buffer.clone() for buffer in training.model.buffers()}
-    expected = loss_and_gradients(training, ())
-    if find_fault(training, FAST_LAYERS, expected) is None:
-        chosen: Collection[FastLayer] = FAST_LAYERS
-    else:
-        faults = {layer.name: find_fault(training, [layer], expected) for layer in FAST_LAYERS}
-        chosen = [layer for layer in FAST_LAYERS if faults[layer.name] is None]
-        for layer in FAST_LAYERS:
-            fault = faults[layer.name]
+    expected = loss_and_gradients(training, dict.fromkeys(layers, False))
+    chosen = dict.fromkeys(layers, True)
+    if find_fault(training, chosen, expected) is not None:
+        for layer in layers:
+            fault = find_fault(training, {other: other is layer for other in layers}, expected)
+            chosen[layer] = fault is None
             if fault is not None:
-                warn_of_difference(layer.name, "convs2s/engine/train/layers.py", layer.file, fault)
+                warn_of_difference(layer.name, layer.file, layer.plain, fault)
     use(training, chosen)
     for buffer, before in buffers.items():
         buffer.copy_(before)  # such as the running means of a batch norm
 
 
-def use(training: Training, chosen: Collection[FastLayer]) -> None:
-    """Use these fast layers, and the plain ones for the others."""
-    for layer in FAST_LAYERS:
-        layer.use(training, layer in chosen)
+def use(training: Training, chosen: Mapping[FastLayer, bool]) -> None:
+    """Use fast layers where chosen, and the plain ones for the others."""
+    for layer, is_fast in chosen.items():
+        layer.use(training, is_fast)
 
 
-def find_fault(training: Training, chosen: Collection[FastLayer], expected: Result) -> str | None:
-    """Return how these fast layers change loss or gradients; None if only by rounding."""
+def find_fault(training: Training, chosen: Mapping[FastLayer, bool], expected: Result) -> str | None:
+    """Return how the chosen fast layers change loss or gradients; None if only by rounding."""
     try:
         result = loss_and_gradients(training, chosen)
     except Exception as error:  # whatever an edit has led to
@@ -125,12 +151,14 @@ def find_fault(training: Training, chosen: Collection[FastLayer], expected: Resu
     return describe_difference("gradients", max(relative_difference(*pair, least) for pair in pairs))
 
 
-def loss_and_gradients(training: Training, chosen: Collection[FastLayer]) -> Result:
-    """Return the summed loss of a few pairs with these fast layers, and the gradients of trained weights."""
+def loss_and_gradients(training: Training, chosen: Mapping[FastLayer, bool]) -> Result:
+    """Return the summed loss of a few pairs with the chosen layers, and the gradients of trained weights."""
     use(training, chosen)
+    device = training.workers.device
     inputs = training.inputs(training.train, range(min(PAIRS, len(training.train.source))))
     parameters = [weight for weight in training.model.parameters() if weight.requires_grad]
-    with torch.random.fork_rng(devices=[]), EngineMasks():
+    devices = [] if device.type == "cpu" else [device]
+    with torch.random.fork_rng(devices=devices), EngineMasks() if device.type == "cpu" else nullcontext():
         torch.manual_seed(training.seed)
         loss, _ = training.losses(training.params.label_smoothing).train()(*inputs, None)
         gradients = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
@@ -138,7 +166,7 @@ def loss_and_gradients(training: Training, chosen: Collection[FastLayer]) -> Res
 
 
 class EngineMasks(TorchFunctionMode):
-    """Makes PyTorch's dropout draw the masks that the engine's layers draw."""
+    """Makes PyTorch's dropout draw the masks that the CPU's fast layers draw."""
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if function is F.dropout:

@@ -7,11 +7,13 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from convs2s.ids.vocabulary import EOS
+from convs2s.ids.vocabulary import EOS, PAD
 from convs2s.model.seq2seq import Seq2Seq
 
 SoftmaxLoss = Callable[[Tensor, Tensor, Tensor, Tensor, float], tuple[Tensor, Tensor]]
 """`softmax_loss`, or another function that computes the same."""
+IGNORED = -100
+"""A target that costs nothing, as PyTorch's cross_entropy has it."""
 
 
 class SummedLoss(nn.Module):
@@ -30,13 +32,14 @@ class SummedLoss(nn.Module):
         self,
         source: Int[Tensor, "B S"],
         target: Int[Tensor, "B T"],
-        real: Int[Tensor, "N"],
+        real: Int[Tensor, "N"] | None,
         entries: Int[Tensor, "V"] | None,
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """Return the summed loss and its likelihood part, in nats, over target tokens.
 
         Args:
-            real: indices of the non-padding tokens in the flattened target.
+            real: indices of the non-padding tokens in the flattened target, the only ones to be scored; None
+                to score padding, too, and ignore it.
             entries: the ids that the softmax is over, ascending, including all those in the target; None for
                 the whole vocabulary.
         """
@@ -44,10 +47,13 @@ class SummedLoss(nn.Module):
         history = torch.cat([start, target[:, :-1]], dim=1)
         features, _, _ = self.model.features(history, self.model.encode(source))
         weight, bias = self.model.output_rows(entries)
-        indices = target.flatten()[real]
-        if entries is not None:
-            indices = torch.searchsorted(entries, indices)
-        return self.softmax(features.flatten(0, 1)[real], weight, bias, indices, self.smoothing)
+        rows, tokens = features.flatten(0, 1), target.flatten()
+        if real is not None:
+            rows, tokens = rows[real], tokens[real]
+        indices = tokens if entries is None else torch.searchsorted(entries, tokens)
+        if real is None:
+            indices = indices.masked_fill(tokens == PAD, IGNORED)
+        return self.softmax(rows, weight, bias, indices, self.smoothing)
 
 
 def softmax_loss(
@@ -62,7 +68,7 @@ def softmax_loss(
     Products may be in bfloat16; softmax and loss are in float32 (T38). The second result has no gradient.
 
     Args:
-        target: indices of the targets within the entries.
+        target: indices of the targets within the entries, or IGNORED.
     """
     logits = F.linear(features, weight, bias).float()
     total = F.cross_entropy(logits, target, reduction="sum", label_smoothing=smoothing)

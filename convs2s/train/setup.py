@@ -90,6 +90,7 @@ def build_training(
         params=params,
         seed=seed,
         softmax=softmax_loss,
+        lists_tokens=workers.device.type == "cpu",
         state=State(choose_precision(params.precision, workers.device).precision),
         selection=selection,
     )

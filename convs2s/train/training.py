@@ -30,6 +30,9 @@ Session = dict[str, Any]
 `precision` of products on it; `seconds` in all, `training_seconds` of the updates alone; `target_tokens`,
 without padding, over all workers. A checkpoint has the sessions up to it, without what was lost."""
 
+Inputs = tuple[Tensor, Tensor, Tensor | None]
+"""What the loss takes: source and target ids of padded pairs; the indices of the target's tokens, or None."""
+
 CURVE_UPDATES = 50  # a point of the training curve is the mean over this many updates
 
 
@@ -67,12 +70,12 @@ class Loaded:
     """A batch with its ids on the device.
 
     Attributes:
-        parts: as `Training.inputs`, for each part of this worker's share.
+        parts: for each part of this worker's share, what `Training.inputs` returns.
         entries: target vocabulary entries selected; None if all are used.
     """
 
     batch: Batch
-    parts: list[tuple[Tensor, Tensor, Tensor]]
+    parts: list[Inputs]
     entries: Tensor | None
 
 
@@ -164,6 +167,9 @@ class Training:
 
     Attributes:
         softmax: loss of the softmax layer: the plain one, or that of the fast layers.
+        lists_tokens: whether the loss gets the indices of a batch's tokens and does not score its padding. On
+            a CPU this saves work. On a GPU that is 1 to 3 % of the softmax layer's, and picking the tokens
+            takes more operations than ignoring the padding.
         selection: selects the target vocabulary of each whole batch (§5.4), across its parts and workers,
             because splitting a batch must not change its loss (T13, T14); None for the whole vocabulary.
         signals: numbers of those that this process has got, which ask to save and end.
@@ -179,6 +185,7 @@ class Training:
     params: TrainParams
     seed: int
     softmax: SoftmaxLoss
+    lists_tokens: bool
     selection: VocabularySelection | None
     state: State = field(default_factory=State)
     signals: list[int] = field(default_factory=list)
@@ -215,15 +222,11 @@ class Training:
         parts = [self.inputs(self.train, part) for part in batch.parts]
         return Loaded(batch, parts, self.entries(self.train, batch))
 
-    def inputs(self, pairs: Pairs, sentences: Sequence[int] | Indices) -> tuple[Tensor, Tensor, Tensor]:
-        """Return source ids, target ids, and the indices of non-padding tokens in the flattened target.
-
-        All are on the device. Finding the indices on the host is free; on a GPU, the host would have to wait
-        for all queued work to learn their number.
-        """
+    def inputs(self, pairs: Pairs, sentences: Sequence[int] | Indices) -> Inputs:
+        """Return these pairs on the device."""
         source, target = pairs.arrays(sentences)
-        real = np.flatnonzero(target != PAD)
-        return self.to_device(source), self.to_device(target), self.to_device(real)
+        real = self.to_device(np.flatnonzero(target != PAD)) if self.lists_tokens else None
+        return self.to_device(source), self.to_device(target), real
 
     def entries(self, pairs: Pairs, batch: Batch) -> Tensor | None:
         """Return the target vocabulary entries selected for a batch, on the device; None for all."""

@@ -2,14 +2,13 @@
 
 import math
 from pathlib import Path
-from typing import Any
 
+import pytest
 import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
+from convs2s.ids.vocabulary import PAD
 from convs2s.train.loss import softmax_loss
 from tests.train.tiny import tiny_training
 
@@ -33,22 +32,20 @@ def test_smoothing_spreads_probability_over_all_entries() -> None:
     assert_close(total, 0.9 * expected - 0.1 * logs.mean(dim=1).sum())
 
 
-class NoWait(TorchDispatchMode):
-    """Fails at operations whose result the host needs before it can continue: on a GPU it would wait."""
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = func.overloadpacket.__name__
-        tensors = filter(torch.is_tensor, tree_leaves(args[1:]))
-        has_mask = any(one.dtype == torch.bool for one in tensors)
-        assert name not in {"_local_scalar_dense", "item", "nonzero", "masked_select", "equal", "is_nonzero"}
-        assert not (name in {"index", "index_put_"} and has_mask), func
-        return func(*args, **(kwargs or {}))
-
-
-def test_no_host_wait_from_batch_to_gradients(tmp_path: Path) -> None:
-    """The plain path, which GPUs take, queues all of a part's work without asking for a result."""
-    run = tiny_training(tmp_path, dropout=0.1, compile=True)  # without starting it, so nothing is compiled
-    inputs = run.inputs(run.train, range(9))
-    losses = run.losses(0.1).train()
-    with NoWait():  # type: ignore[no-untyped-call]
-        losses(*inputs, None)[0].backward()
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("selected", [False, True])
+def test_padding_that_is_scored_costs_nothing(tmp_path: Path, smoothing: float, selected: bool) -> None:
+    """A GPU gets no list of tokens. Loss and gradients are the same, however wide the padding is."""
+    run = tiny_training(tmp_path, dropout=0.0, compile=True)
+    source, target, real = run.inputs(run.train, [8, 2, 5, 7])
+    assert real is not None
+    assert len(real) < target.numel()
+    entries = target.flatten()[real].unique() if selected else None  # without the padding
+    wider = F.pad(target, (0, 3), value=PAD)
+    results = []
+    for inputs in ((source, target, real), (source, target, None), (source, wider, None)):
+        total, likelihood = run.losses(smoothing).train()(*inputs, entries)
+        gradients = torch.autograd.grad(total, list(run.model.parameters()))
+        results.append([total.detach(), likelihood, *gradients])
+    for found in results[1:]:
+        assert_close(found, results[0], rtol=1e-6, atol=1e-6)

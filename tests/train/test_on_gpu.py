@@ -56,7 +56,13 @@ def test_an_update_is_that_of_the_cpu(
     found = []
     for name, place in (("cpu", ALONE), ("gpu", GPU)):
         run = training(
-            tmp_path / name, place, precision=precision, max_tokens=20, clip_norm=1e9, momentum=1e-9
+            tmp_path / name,
+            place,
+            precision=precision,
+            max_tokens=20,
+            clip_norm=1e9,
+            momentum=1e-9,
+            compile=compiled,
         )
         before = {key: p.detach().clone() for key, p in run.model.named_parameters()}
         losses = run.losses(0.1).train()
