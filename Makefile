@@ -112,9 +112,11 @@ test-faults: install
 test-properties: install
 	PROPERTY_EXAMPLES=100000 python -m pytest -n auto --dist worksteal tests/properties
 
-# Measurements that need a GPU, in 10 minutes, without a network: data/gpu-report/report.md; OUT= another folder.
+# What a GPU does, in 10 minutes: data/gpu-report/report.md. OUT= another folder; TOY=1 tries all of it on a CPU.
+# MODEL= a model folder and SOURCE= a text: measures their search as well. No network is needed.
 gpu-report:
-	$(PYTHON) -m benchmarks.gpu_report $(if $(OUT),--out $(OUT)) $(if $(TOY),--toy)
+	$(PYTHON) -m benchmarks.gpu_report $(if $(OUT),--out $(OUT)) $(if $(TOY),--toy) \
+	    $(if $(MODEL),--model $(MODEL) --source $(SOURCE))
 
 # Check style and types: ruff and mypy
 lint: install

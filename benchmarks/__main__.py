@@ -3,9 +3,11 @@
 import ast
 from pathlib import Path
 
-for path in sorted(Path(__file__).parent.glob("[!_]*.py")):
+folder = Path(__file__).parent
+for path in sorted([*folder.glob("[!_]*.py"), *folder.glob("*/__main__.py")]):
     text = path.read_text(encoding="utf-8")
     if '__name__ == "__main__"' in text:
         docstring = ast.get_docstring(ast.parse(text)) or ""
         summary, _, _ = docstring.partition("\n")
-        print(f"python -m benchmarks.{path.stem:22} {summary}")
+        name = path.parent.name if path.name == "__main__.py" else path.stem
+        print(f"python -m benchmarks.{name:22} {summary}")

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
 from benchmarks.fairseq_peer import FairseqVariant, fairseq_variant
@@ -135,7 +136,7 @@ def build(
         options.entries or params.vocabulary.source_size,
         options.entries or params.vocabulary.target_size,
     )
-    write_random(folder, sizes, sentences)
+    write_random(folder, sizes, [np.full(sentences, SENTENCE)] * 2)
     changes = {
         "precision": precision, "batch_by": "sentences", "batch_sentences": sentences, "max_tokens": tokens,
         "selection": None, "compile": path != "fast",  # a training that is to be compiled has plain layers
@@ -184,14 +185,14 @@ def narrow(model: ModelParams, channels: int | None) -> ModelParams:
     return model.model_copy(update=changes)
 
 
-def write_random(folder: Path, sizes: tuple[int, int], sentences: int) -> None:
-    """Write an encoded corpus of one batch and vocabularies of these sizes."""
+def write_random(folder: Path, sizes: tuple[int, int], lengths: Sequence[NDArray[np.int64]]) -> None:
+    """Write an encoded corpus and vocabularies, given the sizes and sentence lengths of source and target."""
     random = np.random.default_rng(1)
     sides = []
-    for size in sizes:
-        ids = random.integers(3, size, (sentences, SENTENCE))
-        ids[:, -1] = EOS
-        sides.append(EncodedSentences(ids.reshape(-1), np.full(sentences, SENTENCE)))
+    for size, side_lengths in zip(sizes, lengths, strict=True):
+        ids = random.integers(3, size, side_lengths.sum())
+        ids[np.cumsum(side_lengths) - 1] = EOS
+        sides.append(EncodedSentences(ids, side_lengths))
     for split in ("train", "valid"):
         write_encoded(folder / "encoded" / split, [sides], sizes)
     (folder / "vocabulary").mkdir(parents=True)

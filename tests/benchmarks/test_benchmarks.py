@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import align, gpu_report, machine, overhead, round_trip, translate_large
+from benchmarks import align, machine, overhead, round_trip, translate_large
 from convs2s.base.files import write_lines
 from tests.package.small_package import write_small_package
 
@@ -85,15 +85,6 @@ def measured(row: Any) -> list[float]:
     inner = [value for value in row.values() if isinstance(value, dict)]
     own = [v for k, v in row.items() if isinstance(v, float) and k not in {"bleu", "same_hypotheses"}]
     return [*own, *(number for table in inner for number in measured(table))]
-
-
-@pytest.mark.slow
-def test_gpu_report(tmp_path: Path) -> None:
-    """Time on a GPU is rare: a check that fails or takes too long must not stop the others."""
-    gpu_report.main(["--toy", "--out", str(tmp_path)])
-    assert (tmp_path / "report.md").read_text().count("exit status 0") == 3
-    assert gpu_report.run(["no_such_module"], 60).startswith("exit status 1, ")
-    assert gpu_report.run(["http.server", "0"], 0).startswith("killed: its time was up")
 
 
 def test_round_trip() -> None:

@@ -1,0 +1,160 @@
+"""Updates of batches of one shape: operation by operation, as CUDA graphs, and compiled.
+
+Shares are of the peak in the GPU's data sheet, and of a large product's speed, the most that an update can
+reach. The start is the time to the end of the fourth update: graphs are recorded, and torch.compile compiles.
+Before the table, losses and gradient norms of four updates without dropout are compared.
+"""
+
+import argparse
+import gc
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from benchmarks.gpu_report.direct_convolution import DirectConvolution
+from benchmarks.gpu_report.graphed_update import GraphedUpdate
+from benchmarks.gpu_report.results import Results, begin, median_seconds
+from benchmarks.gpu_report.training import build_random, first_batch, use_gpu_layers
+from benchmarks.machine import flop_per_unit, product_peak
+from convs2s.engine.train.gpu_layers import GpuGluConvolution
+from convs2s.train.batch_update import queue_update
+from convs2s.train.choose_layers import replace_modules
+from convs2s.train.training import Training
+
+VARIANTS = ("version 1.0.0", "default", "no windows", "graph", "compiled", "compiled graph")
+PEAKS = {"H100": 989e12, "H200": 989e12, "A100": 312e12, "L40S": 362e12, "L4": 121e12, "B200": 2250e12}
+"""FLOP/s in bfloat16 by the data sheets, of dense products; by a part of the GPU's name."""
+RATE = 0.1
+CHECKED = 4
+
+
+@contextmanager
+def build(
+    preset: str,
+    tokens: int,
+    variant: str,
+    device: torch.device,
+    toy: bool,
+    **changes: Any,
+) -> Iterator[tuple[Training, Callable[[], Tensor]]]:
+    """Build a training; yield it and what queues an update and returns the loss, and the norm last."""
+    with build_random(preset, tokens, device, toy, **changes) as training:
+        choose_variant(training, variant)
+        losses = training.losses(0.0).train()
+        loaded = first_batch(training)
+        source, target, _ = loaded.parts[0]
+        if "compiled" in variant:
+            losses.compile(dynamic="graph" not in variant)
+        graphed = GraphedUpdate(training, losses)
+
+        def update() -> Tensor:
+            if "graph" not in variant:
+                return queue_update(training, losses, loaded, RATE)
+            torch.manual_seed(training.state.updates)
+            return graphed.queue(source, target, loaded.batch.target_tokens, RATE)
+
+        yield training, update
+
+
+def choose_variant(training: Training, variant: str) -> None:
+    """Give a training with a GPU's layers those of a variant."""
+    if variant in ("version 1.0.0", "compiled", "compiled graph"):
+        use_gpu_layers(training, are_fast=False)
+    training.lists_tokens = variant == "version 1.0.0"
+    if variant == "no windows":
+        replace_modules(training.model, GpuGluConvolution, DirectConvolution)
+
+
+def compare(preset: str, variants: Sequence[str], device: torch.device, toy: bool, results: Results) -> None:
+    """Compare losses and norms of a few updates, without dropout, with those of the plain layers."""
+    found = {}
+    for variant in dict.fromkeys(["version 1.0.0", *variants]):
+        changes = {"precision": "float32", "dropout": 0.0}
+        with build(preset, 100 if toy else 1000, variant, device, toy, **changes) as (_, update):
+            values = [update()[[0, -1]].double().cpu() for _ in range(CHECKED)]
+        found[variant] = torch.stack(values)
+    expected = found["version 1.0.0"]
+    for variant in variants:
+        difference = float(((found[variant] - expected) / expected).abs().max())
+        results.add(preset=preset, variant=variant, difference=difference)
+
+
+def measure(
+    preset: str, tokens: int, variant: str, large: float, device: torch.device, toy: bool, results: Results
+) -> None:
+    """Measure updates of one size."""
+    gc.collect()
+    torch._dynamo.reset()
+    on_gpu = device.type == "cuda"
+    if on_gpu:
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+    start = time.perf_counter()
+    with build(preset, tokens, variant, device, toy) as (training, update):
+        for _ in range(CHECKED):
+            update()[0].item()
+        started = time.perf_counter() - start
+        seconds = median_seconds(update, device, 9)
+        made = first_batch(training).batch.target_tokens
+    flop = made * flop_per_token(preset, device, toy)
+    name = torch.cuda.get_device_name() if on_gpu else ""
+    peak = next((peak for part, peak in PEAKS.items() if part in name), None)
+    results.add(
+        preset=preset, tokens=tokens, variant=variant, ms=1e3 * seconds, tokens_per_second=made / seconds,
+        tflops=flop / seconds / 1e12, of_peak="" if peak is None else 100 * flop / seconds / peak,
+        of_large_product=100 * flop / seconds / large,
+        mib=torch.cuda.max_memory_allocated() >> 20 if on_gpu else "", start_seconds=started,
+    )  # fmt: skip
+
+
+FLOP: dict[str, float] = {}
+
+
+def flop_per_token(preset: str, device: torch.device, toy: bool) -> float:
+    """Return the FLOP of an update's products for a target token."""
+    if preset not in FLOP:
+        with build(preset, 100, "version 1.0.0", device, toy) as (training, update):
+            tokens = first_batch(training).batch.target_tokens
+
+            def work() -> float:
+                update()
+                return tokens
+
+            FLOP[preset] = flop_per_unit(work)
+    return FLOP[preset]
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the option of the variants."""
+    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=VARIANTS)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Compare, measure and print."""
+    options, device, results = begin(__doc__, add_options, arguments)
+    toy = options.toy
+    large = product_peak("bfloat16", device)
+    presets = ["tatoeba-en-de"] if toy else ["multi30k-en-de", "wmt14-en-de-paper"]
+    eager = [variant for variant in options.variants if "compiled" not in variant]
+    if eager:
+        columns: Sequence[str] = ("preset", "variant", "difference")
+        results.begin("Largest relative difference to version 1.0.0, in float32", columns)
+        for preset in presets:
+            results.attempt(partial(compare, preset, eager, device, toy, results))
+    columns = ("preset", "tokens", "variant", "ms", "tokens/s", "TFLOP/s", "of the peak, %",
+               "of a large product, %", "MiB", "start, s")  # fmt: skip
+    results.begin(f"Updates in bfloat16; a large product reaches {large / 1e12:.3g} TFLOP/s", columns)
+    for tokens in (100,) if toy else (16000, 4000, 64000):
+        for preset in presets:
+            for variant in options.variants:
+                results.attempt(partial(measure, preset, tokens, variant, large, device, toy, results))
+    results.end()
+
+
+if __name__ == "__main__":
+    main()
