@@ -7,16 +7,17 @@ from pathlib import Path
 import pytest
 
 from tests.flows import toy
-from tests.flows.server import Server
+from tests.flows.server import Server, tracebacks
 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server that all tests share."""
+    """A server that all tests share. Its services must have worked: only its log says if one has not."""
     started = Server(tmp_path_factory.mktemp("prefect"))
     started.start()
     yield started
     started.stop()
+    assert not tracebacks(started.home / "server.log")
 
 
 @pytest.fixture(scope="session")

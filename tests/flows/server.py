@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -19,6 +20,15 @@ from pipelines.flows import machine
 from tests.flows import toy
 
 FINAL = {"COMPLETED", "FAILED", "CANCELLED", "CRASHED"}
+
+
+def tracebacks(log: Path) -> list[str]:
+    """Return the entries of a log of Prefect's server or worker that have a traceback.
+
+    One is left out: SQLite refuses one of two events that are handled at once, and the server tries it again.
+    """
+    entries = re.split(r"^(?=\d\d:\d\d:\d\d\.\d{3} \|)", log.read_text(), flags=re.MULTILINE)
+    return [entry for entry in entries if "Traceback" in entry and "database is locked" not in entry]
 
 
 def free_port() -> int:
