@@ -71,12 +71,14 @@ class Stop(threading.Event):
     def __init__(self) -> None:
         super().__init__()
         self.pipe, self._held = os.pipe()  # closed by the system if this process dies
+        self._setting = threading.Lock()
 
     def set(self) -> None:
         """Stop all stages that are running; further calls have no effect."""
-        if not self.is_set():
-            super().set()
-            os.close(self._held)
+        with self._setting:
+            if not self.is_set():
+                super().set()
+                os.close(self._held)
 
 
 @dataclass(frozen=True)

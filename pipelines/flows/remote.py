@@ -7,18 +7,20 @@ the stage has already run, and fetches its outputs.
 """
 
 import contextlib
+import time
 from pathlib import Path
 from uuid import UUID
 
 import httpx
 from dvc.config import Config
 from dvc.lock import make_lock
-from prefect import flow, get_client, get_run_logger, runtime
+from prefect import flow, get_run_logger, runtime
 from prefect.client.schemas.objects import FlowRun
 from prefect.deployments import run_deployment
-from prefect.states import Cancelling
+from prefect.states import Cancelled, Cancelling, Completed, State
 
-from pipelines.flows import workspace
+from pipelines.flows import cancellation, workspace
+from pipelines.flows.cancellation import stop_if_cancelled
 from pipelines.flows.dvc_stage import DVC, GuardedRunner, StageEnded, StageFailed, Stop, environment
 from pipelines.flows.experiment import claim
 from pipelines.flows.graph import Stage, read_graph
@@ -26,6 +28,7 @@ from pipelines.flows.workspace import LINKED, ROOT, git
 from pipelines.repair import LOCK, write_local_config
 
 POLL = 2.0  # seconds between queries of a remote run's state
+CORRECTED = cancellation.POLL + cancellation.TIMEOUT  # seconds in which a run that is alive says so
 
 
 def publish(stage: Stage, runner: GuardedRunner) -> str:
@@ -81,33 +84,39 @@ def execute(stage: Stage, runner: GuardedRunner) -> None:
 
 def wait(run_id: UUID, stop: Stop) -> FlowRun:
     """Wait for a flow run to finish, and return it; cancel it if `stop` is set."""
-    with get_client(sync_client=True) as client:
+    crashed = 0  # times that it has been seen so
+    with cancellation.client_without_retries() as client:
         while True:
-            with contextlib.suppress(httpx.HTTPError):  # the server may be unreachable for a while
+            with contextlib.suppress(httpx.HTTPError, RuntimeError):  # the server may be away for a while
                 run = client.read_flow_run(run_id)
-                if run.state and run.state.is_final():
+                crashed = crashed + 1 if run.state and run.state.is_crashed() else 0
+                # A run whose server was away is shown as Crashed until it says that it is alive.
+                if run.state and run.state.is_final() and (not crashed or crashed * POLL > CORRECTED):
                     return run
                 if stop.is_set():
                     client.set_flow_run_state(run_id, Cancelling())
-                    raise StageEnded("was cancelled on its remote worker, because the flow run was")
-            stop.wait(POLL)
+                    break
+            time.sleep(POLL)
+    raise StageEnded("was cancelled on its remote worker, because the flow run was")
 
 
 @flow(name="run-stage", flow_run_name="{stage}", persist_result=False)
-def run_stage(stage: str, branch: str) -> None:
+def run_stage(stage: str, branch: str) -> State[None]:
     """Run one stage in this worker's clone, on the files that the orchestrator has pushed to a branch."""
-    with claim(ROOT):
+    with claim(ROOT), stop_if_cancelled() as stop:
         check_out(ROOT, branch)
         settings = read_graph(ROOT)[stage]
-        stop = Stop()
         runner = GuardedRunner(ROOT, environment(None), settings.hours, stop, get_run_logger().info)
         try:
             if settings.parents:  # `dvc repro --pull` would keep outputs of an earlier run
                 runner.run(*DVC, "--wait-for-lock", "pull", "--force", *sorted(settings.parents))
             runner.reproduce(stage, "--pull")
             push(runner, stage)
-        finally:
-            stop.set()
+        except StageEnded as error:
+            if not stop.is_set():  # its deadline has passed
+                raise
+            return Cancelled(message=str(error))
+    return Cancelled() if stop.is_set() else Completed()
 
 
 def check_out(root: Path, branch: str) -> None:

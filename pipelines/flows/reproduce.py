@@ -8,11 +8,12 @@ from typing import Any
 
 from prefect import flow, get_run_logger, runtime
 from prefect.artifacts import create_link_artifact, create_table_artifact
-from prefect.states import State
+from prefect.states import Cancelled, State
 
 from convs2s.base.files import read_json
 from pipelines import shell
 from pipelines.flows import experiment, workspace
+from pipelines.flows.cancellation import stop_if_cancelled
 from pipelines.flows.form import RunParams
 from pipelines.flows.graph import read_graph
 from pipelines.flows.run_stages import THREADS, StagesRun
@@ -33,19 +34,19 @@ def reproduce(params: RunParams = RunParams()) -> State[Any]:  # noqa: B008
     so their results can differ by rounding. A stage's final state says what DVC did: Executed, Unchanged, or
     Cached (restored). With overrides, the results become a DVC experiment (`dvc exp show`).
     """
-    with experiment.claim(ROOT):
+    with experiment.claim(ROOT), stop_if_cancelled() as stop:
         root = ROOT
         name = ""  # of the experiment, if there are overrides
         text, values = params.render(ROOT)  # which checks params.yaml
         if changes := params.changes():
             name = experiment.experiment_name(changes, workspace.snapshot(ROOT))
             root = experiment.copy_workspace(ROOT, experiment.experiment_name(changes), text, values)
-        state = StagesRun(params, list(read_graph(root).values())).run()
+        state = StagesRun(params, list(read_graph(root).values()), stop).run()
         if state.is_completed() and (root / "data" / "evaluation" / "scores.csv").is_file():
             show_report(root, name)
-        if name and state.is_completed():
+        if name and state.is_completed() and not stop.is_set():
             experiment.keep_experiment(ROOT, root, name)
-        return state
+    return Cancelled(message=state.message) if stop.is_set() else state
 
 
 def show_report(root: Path, name: str) -> None:

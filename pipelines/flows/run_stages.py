@@ -27,12 +27,12 @@ class StagesRun:
     This is not a dataclass, because Prefect would wait for the futures in its fields.
     """
 
-    def __init__(self, params: RunParams, stages: Sequence[Stage]) -> None:
+    def __init__(self, params: RunParams, stages: Sequence[Stage], stop: Stop) -> None:
         self.params = params
         self.stages = stages
         self.gpus = visible_gpus()
         self.leases = Leases(self.gpus, params.parallel)
-        self.stop = Stop()
+        self.stop = stop
         self.futures: dict[str, PrefectConcurrentFuture[Any]] = {}  # of tasks, by title
         fresh = {root: up_to_date(root) for root in {stage.root for stage in stages}}
         self.fresh = {stage.title() for stage in stages if stage.name in fresh[stage.root]}  # up to date
@@ -42,12 +42,15 @@ class StagesRun:
         try:
             self.submit()
             self.wait()
-        finally:  # if the run is cancelled, Prefect raises an exception
+        except BaseException:  # of Prefect, whose worker has seen that the run is cancelled
             self.stop.set()
             self.wait()
+            raise
         states = self.states()
         counts = Counter(str(state.name) for state in states.values())
         summary = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+        if self.stop.is_set():
+            return Cancelled(message=summary)
         if all(state.is_completed() for state in states.values()):
             return Completed(message=summary)
         return Failed(message="\n\n".join([summary, *faults(states)]))

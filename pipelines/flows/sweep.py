@@ -7,11 +7,12 @@ from typing import Any
 
 from prefect import flow, get_run_logger, runtime
 from prefect.artifacts import create_table_artifact
-from prefect.states import State
+from prefect.states import Cancelled, State
 from pydantic import Field
 
 from convs2s.base.files import atomic_path
 from pipelines.flows import experiment, workspace
+from pipelines.flows.cancellation import stop_if_cancelled
 from pipelines.flows.form import RunParams
 from pipelines.flows.graph import Stage, read_graph
 from pipelines.flows.run_stages import THREADS, StagesRun, faults
@@ -43,7 +44,7 @@ def sweep(params: SweepParams) -> State[Any]:
     runs once; the others restore it from DVC's cache. The result is a table of scores, as an artifact and in
     data/sweeps/TABLE.csv, with the published figures, if there are any, next to ours.
     """
-    with experiment.claim(ROOT):
+    with experiment.claim(ROOT), stop_if_cancelled() as stop:
         _, base = params.render(ROOT)
         tree = workspace.snapshot(ROOT)
         rows: dict[str, Row] = {}  # by name of the experiment
@@ -56,8 +57,10 @@ def sweep(params: SweepParams) -> State[Any]:
             text, values = params.render(ROOT, row.changes)
             root = experiment.copy_workspace(ROOT, folder, text, values)
             stages[name] = list(read_graph(root, ", ".join(row.labels.values())).values())
-        run = StagesRun(params, [stage for row_stages in stages.values() for stage in row_stages])
+        run = StagesRun(params, [stage for row_stages in stages.values() for stage in row_stages], stop)
         state = run.run()
+        if stop.is_set():
+            return state
         results = {name: results_or_fault(run, row_stages) for name, row_stages in stages.items()}
         for name in rows:
             if "failed" not in results[name]:
@@ -68,7 +71,7 @@ def sweep(params: SweepParams) -> State[Any]:
         get_run_logger().info("\n%s", show(table, rows))
         records = json.loads(table.to_json(orient="records"))
         create_table_artifact(records, f"sweep-{params.table.lower()}")
-        return state
+    return Cancelled(message=state.message) if stop.is_set() else state
 
 
 def add_overrides(row: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:

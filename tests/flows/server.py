@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -172,6 +173,13 @@ class Server:
             process = self.launch("deploy", repo, "-m", "pipelines.flows.machine", "deploy")
             assert process.wait(120) == 0, self.log("deploy")
             self.deployed = True
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to all processes of the server."""
+        assert self.process is not None
+        main = psutil.Process(self.process.pid)
+        for process in [main, *main.children(recursive=True)]:
+            process.send_signal(number)
 
     def trigger(self, **params: Any) -> str:
         """Trigger a run of the deployment `reproduce`; return its id."""

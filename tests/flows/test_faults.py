@@ -1,11 +1,13 @@
 """Programs of Prefect after kill -9, and lost servers; `test_machine` has a cancellation."""
 
+import signal
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.flows import toy
-from tests.flows.server import Server, check_gone, end, soon, training
+from tests.flows.server import Server, check_gone, end, processes, soon, training
 
 pytestmark = [pytest.mark.flows, pytest.mark.slow]
 
@@ -58,4 +60,63 @@ def test_a_server_that_restarts_during_a_run(server: Server, repo: Path) -> None
     process.wait(120)
     assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
     assert server.states(run) == dict.fromkeys(toy.NAMES, "Executed")
+    check_gone(repo)
+
+
+def checkpoints(repo: Path) -> list[Path]:
+    """Return the first checkpoints of trainings with overrides."""
+    return list(repo.glob(".dvc/tmp/flows/*/data/checkpoints/train@*/0"))
+
+
+def test_a_run_is_cancelled_after_an_outage(server: Server, repo: Path) -> None:
+    """Prefect's worker does not ask any more whether it is, so a training would hold its GPU for days.
+
+    Its stages end within half a minute, their checkpoints are kept, and nothing becomes an experiment.
+    """
+    server.deploy(repo)
+    toy.behave(repo, train_1={"seconds": 200}, train_2={"seconds": 200})
+    toy.run(repo, "git", "add", "--force", "behave.json")
+    toy.commit(repo)  # for the copy in which the run works
+    worker = server.worker(repo, "pipelines")
+    try:
+        run = server.trigger(overrides=["train.dropout=0.3"])
+        assert soon(lambda: len(checkpoints(repo)) == 2), server.log("worker")
+        copy = checkpoints(repo)[0].parents[3]
+        assert server.process is not None
+        end(server.process)
+        assert soon(lambda: "flow run cancellation will fail" in server.log("worker"), 60)
+        server.start()
+        crashed = {"type": "CRASHED", "name": "Crashed"}  # as the automation does without heartbeats
+        server.post(f"flow_runs/{run}/set_state", {"state": crashed, "force": True})
+        assert soon(lambda: server.flow_run(run)["state_type"] == "RUNNING", 10)
+        server.signal(signal.SIGSTOP)
+        time.sleep(12)
+        server.signal(signal.SIGCONT)
+        server.post(f"flow_runs/{run}/set_state", {"state": {"type": "CANCELLING"}})
+        assert soon(lambda: not processes(copy), 30), processes(copy)
+        assert soon(lambda: server.flow_run(run)["state_type"] == "CANCELLED", 20), server.flow_run(run)
+    finally:
+        end(worker)
+    states = server.states(run)
+    assert states["train@1"] == states["train@2"] == "Cancelled"
+    assert len(checkpoints(repo)) == 2
+    assert toy.dvc(repo, "exp", "list") == ""
+    check_gone(repo)
+
+
+def test_a_run_whose_server_does_not_come_back(
+    server: Server, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs all its stages; only then does it fail, because it cannot tell anybody."""
+    monkeypatch.setitem(server.env, "PREFECT_CLIENT_MAX_RETRIES", "1")
+    toy.behave(repo, train_1={"seconds": 4}, train_2={"seconds": 4})
+    process, _ = server.start_flow(repo)
+    assert soon(lambda: training(repo))
+    assert server.process is not None
+    end(server.process)
+    try:
+        assert process.wait(120) != 0
+    finally:
+        server.start()  # for other tests, too
+    assert "evaluate" in toy.ran(repo)
     check_gone(repo)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pipelines.flows import run_stages
+from pipelines.flows.dvc_stage import Stop
 from pipelines.flows.form import RunParams
 from pipelines.flows.graph import Stage
 from pipelines.flows.run_stages import StagesRun
@@ -27,7 +28,7 @@ def threads(
         patch.setattr(os, "sched_getaffinity", lambda _: set(range(12)), raising=False)
         patch.setattr(run_stages, "visible_gpus", lambda: [*gpus])
         patch.setattr(run_stages, "up_to_date", lambda _: set(fresh))
-        run = StagesRun(RunParams(**params), [s for row in rows for s in row])
+        run = StagesRun(RunParams(**params), [s for row in rows for s in row], Stop())
         return run.environment(rows[0][0], gpus[:1]).get("OMP_NUM_THREADS")
 
 
