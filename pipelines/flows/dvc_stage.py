@@ -42,6 +42,11 @@ OUTCOMES = {
     ),
     "Unchanged": re.compile(r"(Stage )?'.*' didn't change, skipping$|Verifying outputs in frozen stage: "),
 }
+ADVICE = re.compile(  # of DVC, after a stage; a flow's user need not do that for each
+    r"To track the changes with git, run:|\tgit add |"
+    r"To enable auto staging, run:|\tdvc config core\.autostage true|"
+    r"Use `dvc push` to send your updates"
+)
 BAR = re.compile(r"\d+%\|.*\|")  # a progress bar's last state ends with a newline like any other line
 
 
@@ -111,6 +116,8 @@ class GuardedRunner:
             with io.TextIOWrapper(process.stdout, encoding="utf-8", errors="replace", newline="") as lines:
                 for line in filter(str.strip, lines):
                     text = line.rstrip()
+                    if ADVICE.match(text):
+                        continue
                     is_bar = line.endswith("\r") or bool(BAR.search(text))
                     if not is_bar:
                         printed.append(text)

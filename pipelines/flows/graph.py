@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,8 @@ from dvc.dependency.param import ParamsDependency
 from dvc.repo import Repo
 from dvc.stage import PipelineStage
 from networkx import lexicographical_topological_sort  # type: ignore[import-untyped]
+
+from pipelines.stages._declared import find_value
 
 HOURS = 24.0  # default deadline of a stage, if its `meta` sets none
 
@@ -28,6 +30,7 @@ class Stage:
     signature: str  # equal for stages of two workspaces that compute the same thing
     root: Path  # of its workspace
     label: str = ""  # of its workspace, unique within a run
+    is_idle: bool = False  # with these parameters it has nothing to compute, and ends in seconds
 
     @property
     def kind(self) -> str:
@@ -91,4 +94,17 @@ def _stage(stage: Any, parents: Sequence[Stage], root: Path, label: str) -> Stag
         signature=hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest(),
         root=root,
         label=label,
+        is_idle=is_idle(meta, values),
+    )
+
+
+def is_idle(meta: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
+    """Return whether a stage has nothing to compute, by its `meta` and the values that it lists."""
+
+    def has(name: str, value: Any) -> bool:
+        """Return whether a key has this value; a stage lists the key itself or its section."""
+        return bool((values[name] if name in values else find_value(name, values)) == value)
+
+    return any(has(name, value) for name, value in meta.get("idle_with", {}).items()) or any(
+        not has(name, value) for name, value in meta.get("idle_without", {}).items()
     )

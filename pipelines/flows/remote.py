@@ -15,7 +15,7 @@ import httpx
 from dvc.config import Config
 from dvc.lock import make_lock
 from prefect import flow, get_run_logger, runtime
-from prefect.client.schemas.objects import FlowRun
+from prefect.client.schemas.objects import FlowRun, WorkQueueStatus
 from prefect.deployments import run_deployment
 from prefect.states import Cancelled, Cancelling, Completed, State
 
@@ -58,28 +58,54 @@ def execute(stage: Stage, runner: GuardedRunner) -> None:
     branch = publish(stage, runner)
     try:
         while True:
+            queue = choose_queue(stage, runner.stop)
             run = run_deployment(
                 "run-stage/run-stage",
                 parameters={"stage": stage.name, "branch": branch},
                 flow_run_name=f"{stage.name} for {runtime.flow_run.name}",
-                work_queue_name=f"gpus-{stage.gpus}",
+                work_queue_name=queue,
                 timeout=0,
             )
             assert isinstance(run, FlowRun)
-            get_run_logger().info("%s waits for a worker of the queue gpus-%d", stage.name, stage.gpus)
+            get_run_logger().info("waits for a worker of the queue %s", queue)
             run = wait(run.id, runner.stop)
             assert run.state is not None
             # A run that crashes before it begins would crash again: somebody must look.
             worker_has_died = run.state.is_crashed() and run.start_time is not None
             if not worker_has_died:
                 break
-            get_run_logger().warning("%s: its worker has died: %s", stage.name, run.state.message)
+            get_run_logger().warning("its worker has died: %s", run.state.message)
     finally:
         git(ROOT, "push", "--quiet", "origin", "--delete", branch)
     if run.state.is_cancelled():
         raise StageEnded(f"was cancelled on its remote worker: {run.state.message}")
     if not run.state.is_completed():
         raise StageFailed(f"ended as {run.state.name} on a remote worker: {run.state.message}")
+
+
+def choose_queue(stage: Stage, stop: Stop) -> str:
+    """Return the work queue for a stage: that of its GPUs if workers with GPUs serve, else that of CPUs.
+
+    Wait until any worker serves.
+    """
+    if not stage.gpus:
+        return "gpus-0"
+    is_said = False
+    with cancellation.client_without_retries() as client:
+        while not stop.is_set():
+            with contextlib.suppress(httpx.HTTPError, RuntimeError):  # the server may be away for a while
+                queues = client.read_work_queues(work_pool_name="remote")
+                served = {queue.name for queue in queues if queue.status == WorkQueueStatus.READY}
+                if served - {"gpus-0"}:
+                    return f"gpus-{stage.gpus}"
+                if "gpus-0" in served:
+                    get_run_logger().info("no worker that serves has GPUs, so a CPU will do")
+                    return "gpus-0"
+                if not is_said:
+                    get_run_logger().info("waits for any worker of the pool `remote`; none serves")
+                    is_said = True
+            time.sleep(POLL)
+    raise StageEnded("was not started, because the flow run was cancelled")
 
 
 def wait(run_id: UUID, stop: Stop) -> FlowRun:

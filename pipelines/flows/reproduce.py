@@ -12,6 +12,7 @@ from prefect.states import Cancelled, State
 
 from convs2s.base.files import read_json
 from pipelines import shell
+from pipelines.check import check_record
 from pipelines.flows import experiment, workspace
 from pipelines.flows.cancellation import stop_if_cancelled
 from pipelines.flows.form import RunParams
@@ -38,6 +39,7 @@ def reproduce(params: RunParams = RunParams()) -> State[Any]:  # noqa: B008
         root = ROOT
         name = ""  # of the experiment, if there are overrides
         text, values = params.render(ROOT)  # which checks params.yaml
+        check_record(ROOT)
         if changes := params.changes():
             name = experiment.experiment_name(changes, workspace.snapshot(ROOT))
             root = experiment.copy_workspace(ROOT, experiment.experiment_name(changes), text, values)

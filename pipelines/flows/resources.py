@@ -4,7 +4,7 @@ import contextlib
 import os
 import shutil
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from pipelines import shell
@@ -32,8 +32,14 @@ class Leases:
         self.changed = threading.Condition()
 
     @contextlib.contextmanager
-    def lease(self, wanted: int, stop: threading.Event) -> Iterator[list[int]]:
-        """Wait until this number of GPUs, or a CPU slot, is free, or `stop` is set; yield the GPUs' ids."""
+    def lease(
+        self, wanted: int, stop: threading.Event, on_wait: Callable[[str], None]
+    ) -> Iterator[list[int]]:
+        """Wait until this number of GPUs, or a CPU slot, is free, or `stop` is set; yield the GPUs' ids.
+
+        Args:
+            on_wait: called once, with a sentence, if it has to wait.
+        """
         on_gpu = bool(wanted and self.total)
         free = self.gpus if on_gpu else self.slots
         count = wanted if on_gpu else 1
@@ -42,6 +48,8 @@ class Leases:
                 f"expected {wanted} GPUs, found {self.total}: lower train.workers in params.yaml"
             )
         with self.changed:
+            if len(free) < count:
+                on_wait(f"waits for {count} of {self.total} GPU(s)" if on_gpu else "waits for a CPU slot")
             while len(free) < count and not stop.is_set():
                 self.changed.wait(0.5)  # `stop` does not notify
             if stop.is_set():

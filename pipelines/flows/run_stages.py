@@ -1,6 +1,8 @@
 """Runs the stages of one or several workspaces as concurrent Prefect tasks."""
 
 import concurrent.futures
+import logging
+import threading
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -19,6 +21,18 @@ from pipelines.flows.resources import Leases, visible_gpus
 
 # One thread per stage, which only waits: for parents, which are submitted first, or for a child process.
 THREADS: Any = ThreadPoolTaskRunner(max_workers=256)
+IDLE = 4  # stages with nothing to compute at once; these wait for no slot, but each starts DVC
+WIDTH = len("download@development")  # of the names of stages in the log
+
+
+class StageFormatter(logging.Formatter):
+    """Puts the name of its stage before what is logged in a task: a run's page mixes the lines of all."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return a record's line, or lines."""
+        stage = getattr(record, "task_run_name", None)
+        line = super().format(record)
+        return line if stage is None else f"{stage:<{WIDTH}} {line}"
 
 
 class StagesRun:
@@ -32,6 +46,7 @@ class StagesRun:
         self.stages = stages
         self.gpus = visible_gpus()
         self.leases = Leases(self.gpus, params.parallel)
+        self.idle = threading.BoundedSemaphore(IDLE)
         self.stop = stop
         self.futures: dict[str, PrefectConcurrentFuture[Any]] = {}  # of tasks, by title
         fresh = {root: up_to_date(root) for root in {stage.root for stage in stages}}
@@ -39,6 +54,8 @@ class StagesRun:
 
     def run(self) -> State[Any]:
         """Run all stages that can run; return the flow run's state, with a paragraph per failed stage."""
+        for handler in logging.getLogger("prefect.task_runs").handlers:
+            handler.setFormatter(StageFormatter())
         try:
             self.submit()
             self.wait()
@@ -65,6 +82,8 @@ class StagesRun:
 
     def is_remote(self, stage: Stage) -> bool:
         """Return whether a stage goes to a remote worker."""
+        if stage.is_idle:
+            return False
         if self.params.remote == "gpu":
             return stage.gpus > 0
         return self.params.remote == "all" and stage.command != ""
@@ -134,7 +153,10 @@ def execute(run: StagesRun, stage: Stage) -> str:
         return run_remotely(runner([]), stage)
     # Remote workers may have pushed results that this clone's cache lacks.
     options = [] if run.params.remote == "none" else ["--pull"]
-    with run.leases.lease(stage.gpus, run.stop) as gpus:
+    if stage.is_idle:
+        with run.idle:
+            return runner([]).reproduce(stage.name, *options)
+    with run.leases.lease(stage.gpus, run.stop, get_run_logger().info) as gpus:
         return runner(gpus).reproduce(stage.name, *options)
 
 

@@ -11,6 +11,7 @@ from prefect.states import Cancelled, State
 from pydantic import Field
 
 from convs2s.base.files import atomic_path
+from pipelines.check import check_record
 from pipelines.flows import experiment, workspace
 from pipelines.flows.cancellation import stop_if_cancelled
 from pipelines.flows.form import RunParams
@@ -46,6 +47,7 @@ def sweep(params: SweepParams) -> State[Any]:
     """
     with experiment.claim(ROOT), stop_if_cancelled() as stop:
         _, base = params.render(ROOT)
+        check_record(ROOT)
         tree = workspace.snapshot(ROOT)
         rows: dict[str, Row] = {}  # by name of the experiment
         stages: dict[str, list[Stage]] = {}  # likewise

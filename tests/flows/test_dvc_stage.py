@@ -60,6 +60,17 @@ sys.stdout.buffer.write("red \xe4\n".encode() + b"\xff bad\n\n  \nno end".replac
     assert play(code) == ["red ä", "\N{REPLACEMENT CHARACTER} bad", "no end"]
 
 
+def test_dvcs_advice_is_left_out(repo: Path) -> None:
+    """It is the same after each stage, and a flow's user need not follow it."""
+    said = toy.dvc(repo, "repro", "download").splitlines()
+    assert {
+        "To track the changes with git, run:",
+        "Use `dvc push` to send your updates to remote storage.",
+    } < {*said}
+    lines = play(f"print({chr(10).join(said)!r})")
+    assert lines == [line for line in said if line.startswith(("Running", ">", "Generating", "Updating"))]
+
+
 def test_it_is_stopped_at_its_deadline() -> None:
     """A download that hangs must not hang the run, nor may the full pipe of one that floods its log."""
     start = time.monotonic()

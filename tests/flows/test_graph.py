@@ -36,6 +36,15 @@ def test_only_stages_with_a_model_use_gpus(stages: dict[str, Stage], name: str, 
     assert stages[name].gpus == gpus
 
 
+def test_a_stage_without_work_is_known(tmp_path: Path) -> None:
+    """It would wait for a GPU, perhaps for ever, only to write that there is nothing."""
+    repo = bare_repository(tmp_path, WITH_ENSEMBLE)
+    idle = ["augment", "tune-ensemble@all", *(f"tune@{seed}" for seed in (1, 2))]
+    assert sorted(name for name, stage in read_graph(repo).items() if stage.is_idle) == idle
+    toy.set_params(repo, {"augment.models": "data/own", "translate.alpha": "tuned"})
+    assert not any(stage.is_idle for stage in read_graph(repo).values())
+
+
 @pytest.mark.parametrize(("name", "hours"), [("train@1", 720), ("align", 24)])
 def test_a_stage_has_its_deadline(stages: dict[str, Stage], name: str, hours: float) -> None:
     """A training may take weeks; any other stage that takes a day hangs."""

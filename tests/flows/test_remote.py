@@ -59,6 +59,26 @@ def test_a_training_runs_remotely(server: Server, clones: list[Path], workers: W
     assert "dropout-0.25" in (repo / "data/trained/1/content").read_text()
     assert toy.run(repo, "git", "ls-remote", "origin", "refs/heads/run/*") == ""
     assert toy.run(repo, "git", "status", "--porcelain", "--", "params.yaml") == "M params.yaml"
+    end(workers.pop(worker))
+    check_that_a_cpu_will_do_where_there_are_no_gpus(server, repo, clones[2], workers)
+
+
+def check_that_a_cpu_will_do_where_there_are_no_gpus(
+    server: Server, repo: Path, worker: Path, workers: Workers
+) -> None:
+    """Otherwise, stages would wait for ever. One that has nothing to compute is not even sent."""
+    toy.set_params(repo, {"train.dropout": 0.5, "align.iterations": 4})
+    assert soon(lambda: "READY" not in server.queues().values(), 20), server.queues()
+    before = toy.ran(repo)
+    process, run = server.start_flow(repo, remote="all")
+    assert soon(lambda: "waits for any worker of the pool `remote`; none serves" in server.logs(run))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(server.env, "CUDA_VISIBLE_DEVICES", "")
+        workers[worker] = server.worker(worker, "remote")
+    process.wait(120)
+    assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
+    assert toy.ran(worker) == ["train@1", "evaluate"]
+    assert toy.ran(repo) == [*before, "align"]
 
 
 @pytest.mark.flows

@@ -1,14 +1,43 @@
 """The flow `reproduce` on a real server, with fake stages: order, states, errors."""
 
+import contextlib
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
 
 from convs2s.base.parallel import cores
-from pipelines.flows import workspace
+from convs2s.config.load import parse_yaml
+from pipelines.flows import reproduce, sweep, workspace
+from pipelines.flows.dvc_stage import Stop
 from tests.flows import toy
 from tests.flows.server import Server
+from tests.later_keys import gained_keys
+
+
+@pytest.mark.parametrize(
+    ("module", "flow", "params"),
+    [
+        (reproduce, reproduce.reproduce, reproduce.RunParams()),
+        (sweep, sweep.sweep, sweep.SweepParams(table="table5")),
+    ],
+)
+def test_a_run_from_the_page_stops_at_a_key_that_came_later(
+    module: Any, flow: Any, params: Any, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `make flow` does before it starts anything: such a key alone would train for days again."""
+    monkeypatch.setattr(module, "ROOT", repo)
+    monkeypatch.setattr(module, "stop_if_cancelled", lambda: contextlib.nullcontext(Stop()))
+    monkeypatch.setattr(module.experiment, "claim", lambda _: contextlib.nullcontext())
+    monkeypatch.setattr(module, "StagesRun", lambda *_: pytest.fail("stages would run"))
+    train = parse_yaml((repo / "params.yaml").read_text(encoding="utf-8"), "params.yaml")["train"]
+    lock = {"stages": {"train@1": {"params": {"params.yaml": {"train": train}}}}}
+    (repo / "dvc.lock").write_text(json.dumps(lock))
+    with gained_keys(), pytest.raises(ValueError, match=r"(?s)as before: train\.added_key\..*force train@1"):
+        toy.set_params(repo, {"train.added_key": 0.0})
+        flow.fn(params)
 
 
 @pytest.mark.flows
@@ -31,6 +60,7 @@ def test_the_flow_does_what_dvc_repro_does(
     half = str(max(1, cores() // 2))
     assert [threads[name] for name in ("train@1", "train@2", "evaluate")] == [half, half, None]
     logged = server.logs(run)
+    assert "To track the changes" not in logged
     assert "Running stage 'download':" in logged
     assert "1/10 [" not in logged  # the progress bar
     assert server.auth.split(":")[1] not in logged
@@ -47,7 +77,7 @@ def test_a_failing_stage_is_retried_and_its_fault_is_in_its_state(server: Server
     toy.behave(repo, download={"fails": 2}, train_2={"fails": 2}, align={"seconds": 60})
     pipeline = (repo / "dvc.yaml").read_text()
     (repo / "dvc.yaml").write_text(
-        pipeline.replace("[data/alignment]\n", "[data/alignment]\n    meta: {hours: 0.002}\n", 1)
+        pipeline.replace("meta: {gpus: 1, idle_without", "meta: {hours: 0.002, idle_without")
     )
     run = server.run_flow(repo)
     summary = server.flow_run(run)["state"]["message"]

@@ -53,7 +53,7 @@ def test_each_stage_has_gpus_or_a_slot_of_its_own(
     counts = list[int]()
 
     def hold(count: int) -> None:
-        with leases.lease(count, threading.Event()) as leased:
+        with leases.lease(count, threading.Event(), print) as leased:
             assert len(leased) == (count if gpus else 0)
             held.append(leased)
             counts.append(len(held))
@@ -70,12 +70,14 @@ def test_each_stage_has_gpus_or_a_slot_of_its_own(
 def test_no_stage_waits_in_vain() -> None:
     """A stage must not wait for more GPUs than there are, nor go on waiting once it is canceled."""
     too_many = pytest.raises(StageFailed, match=r"expected 2 GPUs, found 1: lower train\.workers")
-    with too_many, Leases([0], 1).lease(2, threading.Event()):
+    with too_many, Leases([0], 1).lease(2, threading.Event(), print):
         pytest.fail("it has been leased")
     leases = Leases([0], slots=1)
     stop = threading.Event()
-    with ThreadPoolExecutor() as pool, leases.lease(1, threading.Event()):
-        waiting = pool.submit(leases.lease(1, stop).__enter__)
+    said = list[str]()
+    with ThreadPoolExecutor() as pool, leases.lease(1, threading.Event(), print):
+        waiting = pool.submit(leases.lease(1, stop, said.append).__enter__)
         stop.set()
         with pytest.raises(StageEnded):
             waiting.result(5)
+    assert said == ["waits for 1 of 1 GPU(s)"]

@@ -65,6 +65,7 @@ stages:
     deps: [data/raw]
     params: [align]
     outs: [data/alignment]
+    meta: {gpus: 1, idle_without: {align.backend: fast_align}}
   train:
     matrix: {seed: "${seeds}"}
     cmd: >-
