@@ -10,7 +10,7 @@ export SHELL := /bin/sh
 # Set while git runs a hook; git would then work on the repository that they name, also in copies of this one.
 unexport GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_COMMON_DIR GIT_PREFIX
 
-.PHONY: help install preset repro report runs flow sweep flow-stop docs test test-flows test-faults test-properties test-slow gpu-report lint check
+.PHONY: help install preset repro report runs flow sweep flow-status flow-follow flow-stop docs test test-flows test-faults test-properties test-slow gpu-report lint check
 
 # List the targets, each with the first sentence of its comment
 help:
@@ -67,13 +67,24 @@ report: install
 runs: install
 	@python -m pipelines.report.runs $(or $(N),1)
 
-# The same stages under Prefect; override values of params.yaml with: make flow SET="train.dropout=0.3"
+# The same stages under Prefect; override values of params.yaml with: make flow SET="train.dropout=0.3".
+# REMOTE=gpu or all sends stages to other machines; PARALLEL=4 runs that many CPU stages at once.
 flow: install
-	@python -m pipelines.flows.machine run $(SET)
+	@python -m pipelines.flows.machine run $(SET) $(FLOW_OPTIONS)
 
 # A table of the paper, with its rows in parallel: make sweep TABLE=table5 SET="seeds=[1,2,3]"
 sweep: install
-	@python -m pipelines.flows.machine sweep '$(TABLE)' $(SET)
+	@python -m pipelines.flows.machine sweep '$(TABLE)' $(SET) $(FLOW_OPTIONS)
+
+FLOW_OPTIONS = $(if $(REMOTE),--remote '$(REMOTE)') $(if $(PARALLEL),--parallel '$(PARALLEL)')
+
+# What runs under Prefect, what waits, and for what
+flow-status: install
+	@python -m pipelines.flows.machine status
+
+# Follow the log of the run that has not ended; of several, name one: make flow-follow RUN=ID
+flow-follow: install
+	@python -m pipelines.flows.machine follow $(RUN)
 
 # Stop the server and worker of `make flow`, with their runs
 flow-stop: install

@@ -8,18 +8,19 @@ from typing import Any
 from uuid import UUID
 
 from prefect import get_client
+from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.actions import WorkPoolCreate
-from prefect.client.schemas.objects import Log
+from prefect.client.schemas.objects import FlowRun, Log
 from prefect.events.schemas.automations import AutomationCore
 from prefect.events.subscribers import FlowRunSubscriber
-from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
-from prefect.settings import PREFECT_UI_URL
+from prefect.exceptions import ObjectAlreadyExists
 from ruamel.yaml import YAML
 
 from pipelines import shell
+from pipelines.flows import status
+from pipelines.flows.run_stages import WIDTH
 from pipelines.flows.workspace import ROOT
 
-WIDTH = len("download@development")  # of stage names in the log
 # Prefect's default template lets a run set command, environment and working directory; ours has no variables.
 # With output to its worker, a run would end at the first line after the worker was killed.
 JOB_TEMPLATE = {
@@ -51,18 +52,46 @@ def make_pools(queues: Sequence[str]) -> None:
 
 
 def trigger_and_follow(flow: str, params: Mapping[str, Any]) -> int:
-    """Run the flow, print its log, and return an exit status: 0 if it completed, 130 at Ctrl-C, else 1."""
+    """Run the flow, print its log, and return an exit status, as `follow` does."""
     with get_client(sync_client=True) as client:
         deployment = client.read_deployment_by_name(f"{flow}/{flow}")
+        before = [run for run in status.in_states(client, *status.TAKEN) if run.work_pool_name == "pipelines"]
         run = client.create_flow_run_from_deployment(deployment.id, parameters={"params": dict(params)})
-        address = f"{PREFECT_UI_URL.value()}/v2/runs/flow-run/{run.id}"
-        print(f"Watch it at {address}", flush=True)
-        try:
+        print(f"Watch it at {status.address(run)}", flush=True)
+        for other in before:
+            print(f"It waits for the run {other.name}: {status.address(other)}")
+            print(f"To see what that does: make flow-status. {status.HELP}", flush=True)
+        return follow(run, client)
+
+
+def follow_unfinished(run_id: str | None) -> int:
+    """Follow the run with this id, or the first that has not ended; return an exit status."""
+    with get_client(sync_client=True) as client:
+        runs = [client.read_flow_run(UUID(run_id))] if run_id else status.due(client)
+        runs.sort(key=lambda run: not status.is_taken(run))
+        if not runs:
+            print("Nothing runs, and nothing waits.")
+            return 0
+        print(f"Watch it at {status.address(runs[0])}", flush=True)
+        return follow(runs[0], client)
+
+
+def follow(run: FlowRun, client: SyncPrefectClient) -> int:
+    """Print the log of a run; return an exit status: 0 if it completed, 130 at Ctrl-C, else 1."""
+    address = status.address(run)
+    again = f"To follow it again: make flow-follow RUN={run.id}"
+    state = client.read_flow_run(run.id).state
+    try:
+        if state is None or not state.is_final():
             asyncio.run(print_log(run.id))
-        except KeyboardInterrupt:
-            print(f"\nThe run continues: {address}. Cancel it there, or stop everything with: make flow-stop")
-            return 130
-        state = client.read_flow_run(run.id).state
+            state = client.read_flow_run(run.id).state
+    except KeyboardInterrupt:
+        print(f"\nThe run continues: {address}. Cancel it there, or stop everything with: make flow-stop")
+        print(again)
+        return 130
+    except Exception as error:
+        print(f"\nThe server does not answer any more: {error}\nThe run goes on without it. {again}")
+        return 1
     assert state is not None
     print(f"\n{state.name}: {state.message}\n{address}", flush=True)
     return 0 if state.is_completed() else 1
@@ -70,11 +99,8 @@ def trigger_and_follow(flow: str, params: Mapping[str, Any]) -> int:
 
 async def print_log(run: UUID) -> None:
     """Print the log of a run until it ends, each line with the name of its stage."""
-    names: dict[UUID | None, str] = {None: "flow"}
-    async with get_client() as client, FlowRunSubscriber(run) as subscriber:
+    async with FlowRunSubscriber(run) as subscriber:
         async for item in subscriber:
             if isinstance(item, Log):  # otherwise an event, whose states are in the log, too
-                if (task := item.task_run_id) and task not in names:
-                    with contextlib.suppress(ObjectNotFound):  # its log may come before the server records it
-                        names[task] = (await client.read_task_run(task)).name
-                print(f"{names.get(task, 'stage'):<{WIDTH}} {item.message}", flush=True)
+                stage = "" if item.task_run_id else f"{'flow':<{WIDTH}} "  # StageFormatter has put it there
+                print(f"{stage}{item.message}", flush=True)

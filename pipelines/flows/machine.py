@@ -1,5 +1,7 @@
 """Prefect on one machine: `make flow` starts it and runs the pipeline, `make flow-stop` stops it.
 
+`make flow-status` and `make flow-follow` show what runs.
+
 `python -m pipelines.flows.machine server` and `worker POOL` run these in the foreground, for services and
 batch systems; `deploy` registers the flows on the server at PREFECT_API_URL.
 
@@ -15,7 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import httpx
 import psutil
@@ -29,6 +31,7 @@ from pipelines.sweep_table import read_table
 
 SERVER = ["prefect", "server", "start"]
 WORKER = ["prefect", "worker", "start", "--pool"]
+TARGETS = ("stop", "status", "follow")  # of the Makefile, with flow- before them
 ADDRESS = f"http://127.0.0.1:{os.environ.get('FLOW_PORT', '4200')}/api"  # of a server started in this clone
 
 
@@ -194,20 +197,23 @@ def parser() -> argparse.ArgumentParser:
     sweep.add_argument("table", metavar="TABLE")
     for flow in (reproduce, sweep):
         flow.add_argument("overrides", nargs="*", metavar="NAME=VALUE")
-    for name in ("stop", "deploy", "server"):
+        fields = RunParams.model_fields
+        flow.add_argument("--parallel", type=int, default=fields["parallel"].default)
+        flow.add_argument("--remote", choices=get_args(fields["remote"].annotation), default="none")
+    for name in ("stop", "deploy", "server", "status"):
         commands.add_parser(name)
+    commands.add_parser("follow").add_argument("run", nargs="?", metavar="ID")
     commands.add_parser("worker").add_argument("pool", choices=["pipelines", "remote"])
     return command
 
 
-def check(overrides: Sequence[str], table: str | None = None) -> None:
+def check(params: RunParams, table: str | None = None) -> None:
     """Check, before anything starts, what a run or a sweep over a table needs.
 
     Print what reaches beyond its folder: a launcher, and where checkpoints are copied.
     """
     check_git(ROOT)
     check_merge(ROOT)
-    params = RunParams(overrides=list(overrides))
     _, values = params.render(ROOT)
     check_folders(values, ROOT / "params.yaml")
     check_record(ROOT)
@@ -225,19 +231,26 @@ def execute(options: argparse.Namespace) -> int:
     if options.command == "stop":
         print("Stopped." if stop() else "Neither server nor worker was running.")
         return 0
-    if options.command == "run":
-        check(options.overrides)
-        return run("reproduce", {"overrides": options.overrides})
-    if options.command == "sweep":
-        check(options.overrides, options.table)
-        return run("sweep", {"table": options.table, "overrides": options.overrides})
+    if options.command in {"run", "sweep"}:
+        params = RunParams(overrides=options.overrides, parallel=options.parallel, remote=options.remote)
+        if options.command == "run":
+            check(params)
+            return run("reproduce", params.model_dump())
+        check(params, options.table)
+        return run("sweep", {"table": options.table, **params.model_dump()})
     if options.command == "server":
         workspace.make_home()
         set_environment(ADDRESS, workspace.make_password())
         os.execv(sys.executable, [sys.executable, "-m", *server_command(ADDRESS)])
-    use_server(start_missing=False)
+    use_server(start_missing=options.command == "follow")
     from pipelines.flows import deployment  # noqa: PLC0415
+    from pipelines.flows.status import show  # noqa: PLC0415
 
+    if options.command == "status":
+        show()
+        return 0
+    if options.command == "follow":
+        return deployment.follow_unfinished(options.run)
     if options.command == "worker":
         deployment.make_pools(queues() if options.pool == "remote" else [])
         os.execv(sys.executable, [sys.executable, "-m", *worker_command(options.pool)])
@@ -249,6 +262,7 @@ if __name__ == "__main__":
     try:
         sys.exit(execute(parser().parse_args()))
     except (RuntimeError, ValueError, OSError, httpx.HTTPError) as error:
-        target = {"sweep": "sweep", "stop": "flow-stop"}.get(sys.argv[1], "flow")
+        command = sys.argv[1]
+        target = {"sweep": "sweep"}.get(command, f"flow-{command}" if command in TARGETS else "flow")
         print(f"make {target}: {error}", file=sys.stderr)
         sys.exit(2)

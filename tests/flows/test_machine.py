@@ -1,19 +1,22 @@
 """`make flow` and `make flow-stop`: server and worker are started once if missing, and stopped again."""
 
+import contextlib
 import json
 import os
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
 import httpx
+import psutil
 import pytest
 
 from convs2s.config.load import parse_yaml
 from pipelines import sweep_table
-from pipelines.flows import deployment, machine, workspace
+from pipelines.flows import machine, run_stages, workspace
 from tests.flows import toy
 from tests.flows.server import Server, check_gone, free_port, processes, soon, tracebacks, training
 from tests.later_keys import gained_keys
@@ -46,17 +49,22 @@ def test_make_flow_and_make_flow_stop(repo: Path, tmp_path: Path) -> None:
         assert run.returncode == 0, run.stdout + run.stderr
         assert f"Watch it at {server.address.removesuffix('/api')}/v2/runs/flow-run/" in run.stdout
         assert f"Password of its pages: {server.auth} (kept in " in run.stdout
-        assert f"{'train@2':<{deployment.WIDTH}} Running stage 'train@2':" in run.stdout
+        assert f"{'train@2':<{run_stages.WIDTH}} Running stage 'train@2':" in run.stdout
         assert "Completed: 5 Executed" in run.stdout
         check_that_overrides_leave_the_workspace_alone(repo)
         check_that_nobody_but_the_owner_runs_anything(repo, server)
         toy.behave(repo, train_1={"seconds": 90}, train_2={"seconds": 90})
-        check_that_a_cancelled_run_ends_its_stages(repo, server, scheduled_run(repo, server))
+        scheduled = scheduled_run(repo, server)
+        with watcher(repo, server) as watching:
+            check_that_waiting_is_said(repo, server, scheduled, watching)
+            check_that_a_cancelled_run_ends_its_stages(repo, server, scheduled)
+            logs = [repo / f".prefect/{name}.log" for name in ("server", "worker")]
+            assert not [entry for log in logs for entry in tracebacks(log)]
+            check_that_a_watcher_says_that_its_server_has_died(server, watching)
     finally:
         stopped = play(repo, "stop")
     assert stopped.stdout == "Stopped.\n"
     assert not processes(repo)
-    assert not [entry for name in ("server", "worker") for entry in tracebacks(repo / f".prefect/{name}.log")]
 
 
 def check_that_overrides_leave_the_workspace_alone(repo: Path) -> None:
@@ -115,11 +123,58 @@ def scheduled_run(repo: Path, server: Server) -> str:
     return str(run["id"])
 
 
+@contextlib.contextmanager
+def watcher(repo: Path, server: Server) -> "Iterator[subprocess.Popen[str]]":
+    """Run `make flow` once more, in the background."""
+    command = [sys.executable, "-m", "pipelines.flows.machine", "run", "--parallel", "3"]
+    port = str(httpx.URL(server.address).port)
+    env = {**os.environ, **toy.IDENTITY, "PYTHONPATH": toy.python_path(repo), "FLOW_PORT": port}
+    with subprocess.Popen(command, cwd=repo, env=env, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def check_that_waiting_is_said(
+    repo: Path, server: Server, run: str, watching: "subprocess.Popen[str]"
+) -> None:
+    """A worker takes one run at a time; who starts another would otherwise see nothing until it begins."""
+    assert watching.stdout is not None
+    page = f"{server.address.removesuffix('/api')}/v2/runs/flow-run/"
+    name = server.flow_run(run)["name"]
+    while not (line := watching.stdout.readline()).startswith("Watch it at "):
+        assert line, "it has ended"
+    assert watching.stdout.readline() == f"It waits for the run {name}: {page}{run}\n"
+    assert watching.stdout.readline().startswith("To see what that does: make flow-status. To cancel a run: ")
+    assert soon(lambda: training(repo))
+    said = play(repo, "status", PREFECT_API_URL=server.address).stdout
+    lines = [line.split() for line in said.splitlines()]
+    assert ["reproduce", f"{name}:", "Running,"] in [words[:3] for words in lines], said
+    assert f"    waits for the run {name}\n" in said
+    assert ["train@1", ">", "python"] in [words[:3] for words in lines], said
+    assert ["1", "stage(s)", "wait"] in [words[:3] for words in lines], said
+
+
+def check_that_a_watcher_says_that_its_server_has_died(
+    server: Server, watching: "subprocess.Popen[str]"
+) -> None:
+    """The run goes on; who watched it must know that, and how to see it again."""
+    port = httpx.URL(server.address).port
+    for connection in psutil.net_connections("tcp4"):
+        if connection.laddr and connection.laddr.port == port and connection.status == psutil.CONN_LISTEN:
+            psutil.Process(connection.pid).kill()
+    said, _ = watching.communicate(timeout=60)
+    assert "The server does not answer any more: " in said
+    assert "The run goes on without it. To follow it again: make flow-follow RUN=" in said
+    assert watching.returncode == 1
+
+
 def check_that_a_cancelled_run_ends_its_stages(repo: Path, server: Server, run: str) -> None:
     """The button in the UI cancels it; a training that went on would hold its GPU for days."""
     assert soon(lambda: training(repo))
     server.post(f"flow_runs/{run}/set_state", {"state": {"type": "CANCELLING"}})
-    check_gone(repo, lambda line: "prefect" in line)
+    check_gone(repo, lambda line: "prefect" in line or "machine run" in line)
     assert soon(lambda: server.flow_run(run)["state_type"] == "CANCELLED", 40), server.flow_run(run)
 
 
