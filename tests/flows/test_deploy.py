@@ -13,7 +13,7 @@ from dvc.config import Config
 from dvc.dirs import system_config_dir
 from ruamel.yaml import YAML
 
-from pipelines.flows import machine
+from pipelines.flows import machine, process_guard
 from tests.flows import toy
 from tests.flows.server import soon
 
@@ -27,7 +27,7 @@ MANIFESTS = list(YAML(typ="safe", pure=True).load_all(DEPLOY / "kubernetes.yaml"
         ("convs2s-server.service", ["server"]),
         ("convs2s-worker@.service", ["worker", "%i"]),
         ("worker.slurm", ["worker", "remote", "&"]),
-        ("start-worker.sh", ["worker", '"${1:-remote}"']),
+        ("start-worker.sh", ["worker", '"${1:-remote}"', "&"]),
     ],
 )
 def test_their_commands_exist(name: str, command: list[str]) -> None:
@@ -79,6 +79,36 @@ def test_slurm_ends_a_worker_in_its_own_clone(
     assert slurm.read_text().split() == [*started, "saved", *after]
     assert (clone / "dvc.yaml").exists()
     assert (clone / ".prefect" / "password").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_container_that_stops_waits_for_its_training(slurm: Path, tmp_path: Path) -> None:
+    """It must have saved when the container ends, which takes all its processes with it."""
+    env = {"GIT_URL": str(tmp_path / "shared.git"), "CLONE": str(tmp_path / "clone")}
+    script = subprocess.Popen(["sh", str(DEPLOY / "start-worker.sh")], env={**os.environ, **env})
+    assert soon((tmp_path / "clone/.dvc/tmp/flow.lock").exists, 20)
+    time.sleep(0.2)
+    script.terminate()
+    assert script.wait(20) == 143
+    assert slurm.read_text().split()[-2:] == ["remote", "saved"]
+
+
+def test_all_wait_long_enough_for_a_training_to_save() -> None:
+    """The process guard gives it this time. Killed earlier, it loses what it has done since a checkpoint."""
+    saved = process_guard.GRACE + 10  # the flow, too, must end
+    (workers,) = [manifest for manifest in MANIFESTS if manifest["kind"] == "StatefulSet"]
+    pod = workers["spec"]["template"]["spec"]
+    assert pod["terminationGracePeriodSeconds"] >= saved
+    times = [
+        ("deploy/convs2s-worker@.service", r"TimeoutStopSec=(\d+)"),
+        ("deploy/start-worker.sh", r"flock --timeout (\d+)"),
+        ("deploy/worker.slurm", r"flock --timeout (\d+)"),
+        ("deploy/worker.slurm", r"--signal=B:USR1@(\d+)"),
+        ("deploy/Dockerfile", r"--stop-timeout (\d+)"),
+        ("docs/machines.md", r"--stop-timeout (\d+)"),
+    ]
+    for name, pattern in times:
+        (seconds,) = re.findall(pattern, (toy.ROOT / name).read_text(encoding="utf-8"))
+        assert int(seconds) >= saved, name
 
 
 def test_slurm_clones_a_larger_repository(
