@@ -10,7 +10,7 @@ export SHELL := /bin/sh
 # Set while git runs a hook; git would then work on the repository that they name, also in copies of this one.
 unexport GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_COMMON_DIR GIT_PREFIX
 
-.PHONY: help install preset repro report runs flow sweep flow-status flow-follow flow-stop docs test test-flows test-faults test-properties test-slow gpu-report lint check
+.PHONY: help install preset repro report runs flow sweep flow-status flow-follow flow-notify flow-stop docs test test-flows test-faults test-properties test-slow gpu-report lint check
 
 # List the targets, each with the first sentence of its comment
 help:
@@ -85,6 +85,10 @@ flow-status: install
 # Follow the log of the run that has not ended; of several, name one: make flow-follow RUN=ID
 flow-follow: install
 	@python -m pipelines.flows.machine follow $(RUN)
+
+# Have the server post to a web hook, of Slack, Mattermost or your own, when a run fails; this asks for its address
+flow-notify: install
+	@python -m pipelines.flows.machine notify
 
 # Stop the server and worker of `make flow`, with their runs
 flow-stop: install

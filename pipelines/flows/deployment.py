@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from prefect import get_client
+from prefect.blocks.notifications import CustomWebhookNotificationBlock
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.actions import WorkPoolCreate
 from prefect.client.schemas.objects import FlowRun, Log
@@ -38,6 +39,22 @@ def deploy() -> None:
         if not client.read_automations_by_name(automation.name):
             client.create_automation(automation)
     shell.run(sys.executable, "-m", "prefect", "--no-prompt", "deploy", "--all", cwd=ROOT)
+
+
+def notify(url: str) -> None:
+    """Have the server post a message to a web hook when a run fails, in place of an earlier one."""
+    message = {"text": "{{subject}}\n{{body}}"}
+    hook = CustomWebhookNotificationBlock(
+        name="convs2s", url=url, json_data=message, headers=None, cookies=None
+    )
+    block = hook.save("convs2s-failures", overwrite=True)
+    content = YAML(typ="safe", pure=True).load(ROOT / "deploy" / "failure-notice.yaml")
+    content["actions"][0]["block_document_id"] = block
+    automation = AutomationCore.model_validate(content)
+    with get_client(sync_client=True) as client:
+        for earlier in client.read_automations_by_name(automation.name):
+            client.delete_automation(earlier.id)
+        client.create_automation(automation)
 
 
 def make_pools(queues: Sequence[str]) -> None:

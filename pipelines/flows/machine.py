@@ -31,7 +31,7 @@ from pipelines.sweep_table import read_table
 
 SERVER = ["prefect", "server", "start"]
 WORKER = ["prefect", "worker", "start", "--pool"]
-TARGETS = ("stop", "status", "follow")  # of the Makefile, with flow- before them
+TARGETS = ("stop", "status", "follow", "notify")  # of the Makefile, with flow- before them
 ADDRESS = f"http://127.0.0.1:{os.environ.get('FLOW_PORT', '4200')}/api"  # of a server started in this clone
 
 
@@ -200,7 +200,7 @@ def parser() -> argparse.ArgumentParser:
         fields = RunParams.model_fields
         flow.add_argument("--parallel", type=int, default=fields["parallel"].default)
         flow.add_argument("--remote", choices=get_args(fields["remote"].annotation), default="none")
-    for name in ("stop", "deploy", "server", "status"):
+    for name in ("stop", "deploy", "server", "status", "notify"):
         commands.add_parser(name)
     commands.add_parser("follow").add_argument("run", nargs="?", metavar="ID")
     commands.add_parser("worker").add_argument("pool", choices=["pipelines", "remote"])
@@ -246,15 +246,18 @@ def execute(options: argparse.Namespace) -> int:
     from pipelines.flows import deployment  # noqa: PLC0415
     from pipelines.flows.status import show  # noqa: PLC0415
 
-    if options.command == "status":
-        show()
-        return 0
-    if options.command == "follow":
-        return deployment.follow_unfinished(options.run)
-    if options.command == "worker":
-        deployment.make_pools(queues() if options.pool == "remote" else [])
-        os.execv(sys.executable, [sys.executable, "-m", *worker_command(options.pool)])
-    deployment.deploy()
+    match options.command:
+        case "worker":
+            deployment.make_pools(queues() if options.pool == "remote" else [])
+            os.execv(sys.executable, [sys.executable, "-m", *worker_command(options.pool)])
+        case "follow":
+            return deployment.follow_unfinished(options.run)
+        case "status":
+            show()
+        case "notify":  # not an argument, which others on this machine could see: it is a secret
+            deployment.notify(input("Address of the web hook: "))
+        case "deploy":
+            deployment.deploy()
     return 0
 
 

@@ -2,6 +2,11 @@
 
 import contextlib
 import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +18,7 @@ from convs2s.config.load import parse_yaml
 from pipelines.flows import reproduce, sweep, workspace
 from pipelines.flows.dvc_stage import Stop
 from tests.flows import toy
-from tests.flows.server import Server
+from tests.flows.server import Server, soon
 from tests.later_keys import gained_keys
 
 
@@ -38,6 +43,30 @@ def test_a_run_from_the_page_stops_at_a_key_that_came_later(
     with gained_keys(), pytest.raises(ValueError, match=r"(?s)as before: train\.added_key\..*force train@1"):
         toy.set_params(repo, {"train.added_key": 0.0})
         flow.fn(params)
+
+
+@contextlib.contextmanager
+def web_hook(server: Server, repo: Path) -> Iterator[list[str]]:
+    """Have the server report failures to a web hook; yield what it posts there."""
+    posted = list[str]()
+
+    class Hook(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            posted.append(self.rfile.read(int(self.headers["Content-Length"])).decode())
+            self.send_response(200)
+            self.end_headers()
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Hook) as http:
+        threading.Thread(target=http.serve_forever, daemon=True).start()
+        command = [sys.executable, "-m", "pipelines.flows.machine", "notify"]
+        url = f"http://127.0.0.1:{http.server_port}"
+        env = {**server.env, "PYTHONPATH": toy.python_path(repo)}
+        subprocess.run(command, cwd=repo, env=env, input=url, text=True, check=True)
+        yield posted
+        for automation in server.post("automations/filter", {}):
+            if automation["name"] == "convs2s: tell when a run fails":
+                server.client.delete(f"automations/{automation['id']}").raise_for_status()
+        http.shutdown()
 
 
 @pytest.mark.flows
@@ -79,8 +108,13 @@ def test_a_failing_stage_is_retried_and_its_fault_is_in_its_state(server: Server
     (repo / "dvc.yaml").write_text(
         pipeline.replace("meta: {gpus: 1, idle_without", "meta: {hours: 0.002, idle_without")
     )
-    run = server.run_flow(repo)
+    with web_hook(server, repo) as posted:
+        run = server.run_flow(repo)
+        assert soon(lambda: bool(posted), 20)
     summary = server.flow_run(run)["state"]["message"]
+    (text,) = [json.loads(body)["text"] for body in posted]
+    assert text.startswith(f"reproduce {server.flow_run(run)['name']}: Failed\n2 Executed, 1 Failed")
+    assert "toy: CUDA error: no device" in text and text.endswith(f"/runs/flow-run/{run}")
     assert server.flow_run(run)["state_type"] == "FAILED"
     assert server.states(run) == {
         "download": "Executed", "train@1": "Executed",

@@ -123,7 +123,8 @@ def make(folder: Path) -> Path:
     (folder / "params.yaml").write_text(rendered("tatoeba-en-de"), encoding="utf-8")
     (folder / "deploy").mkdir()
     (folder / "data" / "own").mkdir(parents=True)
-    shutil.copy(ROOT / "deploy" / "automation.yaml", folder / "deploy")
+    for name in ("automation.yaml", "failure-notice.yaml"):
+        shutil.copy(ROOT / "deploy" / name, folder / "deploy")
     with (folder / ".gitignore").open("a") as stream:
         stream.write("/notes.jsonl\n/behave.json\n")
     set_params(folder, {"seeds": [1, 2], "download.folder": "data/own"})
