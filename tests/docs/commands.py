@@ -23,9 +23,9 @@ from tests.docs.pages import ROOT
 
 PLACEHOLDERS = {"NAME", "..."}
 SYSTEM = {
-    "awk", "bash", "cd", "cp", "curl", "cut", "docker", "echo", "export", "git", "grep", "hf", "iconv",
-    "install", "kubectl", "ln", "mkdir", "rm", "sacrebleu", "sbatch", "scp", "source", "ssh", "systemctl",
-    "python3", "tar", "tensorboard", "xz",
+    "awk", "bash", "cd", "cp", "createdb", "curl", "cut", "docker", "echo", "export", "git", "grep", "hf",
+    "iconv", "install", "kubectl", "ln", "mkdir", "prefect", "python3", "rm", "sacrebleu", "sbatch", "scp",
+    "source", "ssh", "systemctl", "tar", "tensorboard", "xz",
 }  # fmt: skip
 WRAPPERS = {"sudo": 1, "taskset": 3}  # programs that start another, and the number of words before its name
 Words = list[str]
@@ -80,7 +80,10 @@ def options() -> set[str]:
 
 def python(words: Words) -> None:
     """Check `python -m MODULE ...`: start the module, and stop it at its parser."""
-    _, module, *arguments = words
+    flag, module, *arguments = words
+    if flag == "-c":
+        compile(module, "python -c", "exec")
+        return
     if module == "pytest":
         assert all((ROOT / word).exists() for word in arguments if word.startswith("tests/")), arguments
         return
