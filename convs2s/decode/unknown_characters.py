@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from convs2s.decode.translations import Hypothesis, PutBack
+from convs2s.text.html import OBJECT
 from convs2s.text.vocabulary.codec import Codec
 
 ENDS = frozenset(".!?…。！？")
@@ -87,11 +88,13 @@ def read_source(line: str, tokenize: Callable[[str], list[str]], codec: Codec) -
     belongs to it, and what precedes it whether a sentence begins.
     """
     words = tokenize(line)
-    if codec.has_seen("".join(words)):
+    if OBJECT not in line and codec.has_seen("".join(words)):
         return Source(words)
 
     @functools.cache
     def is_known(character: str) -> bool:
+        if character == OBJECT:  # no text, also if the training text had some
+            return False
         # The tokenizer may write it as another, or drop it.
         return codec.has_seen(character) or codec.has_seen("".join(tokenize(character)))
 

@@ -1,0 +1,340 @@
+"""Inline tags in a translation: each element goes around the words that its words have become.
+
+Attention says which word comes from which, and is often wrong (docs/translate.md). So an element does not go
+around all words that come from it, but around the stretch in which the most do and the fewest do not: one
+mistake at the other end of the sentence changes nothing. Whatever the attention is, each tag is written once,
+and each element stays in its parent.
+"""
+
+import html
+import re
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import heapify, heappop, heappush
+from itertools import accumulate
+from typing import NamedTuple
+
+from convs2s.text.html import BREAK, OBJECT, Segment, is_translatable
+
+MARK = re.compile(f"[{OBJECT}{BREAK}]")
+UNMARKED = re.compile(f"[^{OBJECT}{BREAK}]+")
+
+
+class Word(NamedTuple):
+    """A word of a translation.
+
+    Attributes:
+        start, stop: where it is in the text.
+        origins: the places in the source of the words that it comes from; empty if that is not known.
+    """
+
+    start: int
+    stop: int
+    origins: Sequence[int]
+
+
+class Traced(NamedTuple):
+    """A translation whose words have their origins."""
+
+    text: str
+    words: Sequence[Word]
+
+
+class Sentence(NamedTuple):
+    """A sentence of a segment: where it is in the segment's text, and its translation."""
+
+    start: int
+    stop: int
+    translation: Traced
+
+
+class Unit(NamedTuple):
+    """A word of a segment's translation, or an object or a break in it.
+
+    Attributes:
+        start, stop: where it is in the text.
+        owner: the number of the innermost element that it comes from; an object's or a break's own.
+    """
+
+    start: int
+    stop: int
+    owner: int
+
+
+class Place(NamedTuple):
+    """Where an inline element goes: around units[start:stop]; if there are none, before units[start]."""
+
+    start: int
+    stop: int
+
+
+def write_segment(segment: Segment, sentences: Sequence[Sentence]) -> str:
+    """Return the HTML of a segment's translation; what is between its sentences is copied."""
+    draft = Draft(segment)
+    position = 0
+    for sentence in sentences:
+        draft.copy(position, sentence.start)
+        draft.add(sentence)
+        position = sentence.stop
+    draft.copy(position, len(segment.text))
+    return write_tags(segment, draft, Placer(segment, draft).place())
+
+
+class Draft:
+    """A segment's translation without its tags, as far as it is written.
+
+    Attributes:
+        text: objects and breaks are marks in it.
+        units: in the order of the text.
+        origins: pairs of a place in the segment and the index of a unit that comes from there; for the place
+            where a sentence begins, also its first unit.
+    """
+
+    def __init__(self, segment: Segment) -> None:
+        self.segment = segment
+        self.text = ""
+        self.units = list[Unit]()
+        self.origins = list[tuple[int, int]]()
+        self._marks = {
+            inline.start: number for number, inline in enumerate(segment.inlines) if inline.is_mark
+        }
+
+    def copy(self, start: int, stop: int) -> None:
+        """Add a part of the segment's text as it is."""
+        text = self.segment.text[start:stop]
+        # Here tags stay where they are, also within words.
+        words = [Word(i, i + 1, [i]) for i, character in enumerate(text) if not character.isspace()]
+        self.add(Sentence(start, stop, Traced(text, words)))
+
+    def add(self, sentence: Sentence) -> None:
+        """Add the translation of a sentence."""
+        text, words = sentence.translation
+        owners = self.segment.owners[sentence.start : sentence.stop]
+        around = find_common_owner(self.segment, owners)
+        units = list[tuple[Unit, Sequence[int]]]()
+        for word in words:
+            votes = Counter(owners[origin] for origin in word.origins)
+            owner = votes.most_common(1)[0][0] if votes else around
+            # An object may be part of a word, such as of "3￼".
+            for part in UNMARKED.finditer(text, word.start, word.stop):
+                units.append((Unit(*part.span(), owner), word.origins))
+        places = [place for place in range(sentence.start, sentence.stop) if place in self._marks]
+        for mark, place in zip(MARK.finditer(text), places, strict=False):  # surplus ones are not written
+            units.append((Unit(*mark.span(), self._marks[place]), [place - sentence.start]))
+        units.sort()
+        if units:
+            self.origins.append((sentence.start, len(self.units)))
+        for unit, origins in units:
+            self.origins += [(sentence.start + origin, len(self.units)) for origin in origins]
+            self.units.append(
+                unit._replace(start=len(self.text) + unit.start, stop=len(self.text) + unit.stop)
+            )
+        self.text += text
+
+
+def find_common_owner(segment: Segment, owners: Iterable[int]) -> int:
+    """Return the number of the innermost element that all of these are, or are in; 0 for none."""
+    numbers = {*owners} or {0}
+    largest = [-number for number in numbers]
+    heapify(largest)
+    while len(largest) > 1:
+        # A parent has a smaller number than its children.
+        parent = segment.inlines[-heappop(largest)].parent
+        if parent not in numbers:
+            numbers.add(parent)
+            heappush(largest, -parent)
+    return -largest[0]
+
+
+class Placer:
+    """Finds the places of a segment's inline elements in a draft, parents first."""
+
+    def __init__(self, segment: Segment, draft: Draft) -> None:
+        self.inlines = segment.inlines
+        self.text = draft.text
+        self.units = draft.units
+        self.origins = sorted(draft.origins)
+        self.places = [Place(0, len(draft.units))] * len(segment.inlines)
+        self.units_of: list[list[int]] = [[] for _ in segment.inlines]
+        """For each inline, the units that come from it and from what is in it."""
+        self.marks_of: list[list[int]] = [[] for _ in segment.inlines]
+        """For each inline, the units that are objects and breaks in it."""
+        for i, unit in enumerate(draft.units):
+            number = unit.owner
+            while number >= 0:
+                self.units_of[number].append(i)
+                if self.inlines[unit.owner].is_mark:
+                    self.marks_of[number].append(i)
+                number = self.inlines[number].parent
+
+    def place(self) -> list[Place]:
+        """Return the place of each inline, by number; each is in that of its parent, beside its siblings'."""
+        children = defaultdict[int, list[int]](list)
+        for number, inline in enumerate(self.inlines[1:], start=1):
+            children[inline.parent].append(number)
+        for parent, numbers in sorted(children.items()):
+            self._place_children(parent, numbers)
+        return self.places
+
+    def _place_children(self, parent: int, children: Sequence[int]) -> None:
+        first, last = self.places[parent]
+        branches = [0] * (last - first)  # for each unit in the parent's place, the child that it comes from
+        for child in children:
+            for unit in self.units_of[child]:
+                if first <= unit < last:
+                    branches[unit - first] = child
+        for child in children:
+            if marks := self.marks_of[child]:  # what is between its objects cannot be elsewhere
+                begin, end = marks[0] - first, marks[-1] - first + 1
+                branches[begin:end] = [child] * (end - begin)
+        units = defaultdict[int, list[int]](list)
+        for i, branch in enumerate(branches):
+            units[branch].append(i)
+        foreign = list(accumulate(map(bool, branches), initial=0))
+        holders = [0] * len(branches)  # for each unit, the child whose place it is in
+        for child in children:
+            if units[child]:
+                marks = [mark - first for mark in self.marks_of[child]]
+                start, stop = find_stretch(units[child], marks, foreign)
+                self.places[child] = Place(first + start, first + stop)
+                holders[start:stop] = [child] * (stop - start)
+        for child in children:
+            if not units[child]:
+                self.places[child] = self._place_unlinked(child, branches, holders)
+
+    def _place_unlinked(self, child: int, branches: Sequence[int], holders: list[int]) -> Place:
+        """Return the place of an element that no unit comes from; if it has text, it takes a word nearby."""
+        inline = self.inlines[child]
+        first, last = self.places[inline.parent]
+        gaps = [self._leave_siblings(child, gap, holders) for gap in self._find_gaps(child)]
+        if inline.closing and inline.start < inline.stop:
+            for unit in (unit for gap in gaps for unit in (gap, gap - 1) if first <= unit < last):
+                text = self.text[self.units[unit].start : self.units[unit].stop]
+                if not branches[unit - first] and not holders[unit - first] and is_translatable(text):
+                    holders[unit - first] = child
+                    return Place(unit, unit + 1)
+        return Place(gaps[0], gaps[0])
+
+    def _find_gaps(self, child: int) -> list[int]:
+        """Return gaps where an element may go, best first, each in its parent's place."""
+        inline = self.inlines[child]
+        parent = self.inlines[inline.parent]
+        first, last = self.places[inline.parent]
+        following = bisect_left(self.origins, (inline.start,))
+        after = [unit for _, unit in self.origins[following : following + 1]]
+        before = [unit + 1 for _, unit in self.origins[max(0, following - 1) : following]]
+        gaps = [unit for unit in after if unit < last] + [unit for unit in before if unit > first]
+        gaps = [gap for gap in gaps if first <= gap <= last]
+        if inline.start == parent.start:
+            gaps.insert(0, first)
+        if inline.stop == parent.stop:
+            gaps.insert(0, last)
+        is_early = inline.start - parent.start < parent.stop - inline.stop
+        return gaps or [first if is_early else last]
+
+    def _leave_siblings(self, child: int, gap: int, holders: Sequence[int]) -> int:
+        """Return the nearest gap outside of siblings, and after them if they come before the child."""
+        first, last = self.places[self.inlines[child].parent]
+        while first <= gap < last and (holder := holders[gap - first]):
+            if holder < child:
+                gap = self.places[holder].stop
+            elif gap > self.places[holder].start:
+                gap = self.places[holder].start
+            else:
+                break
+        return gap
+
+
+def find_stretch(units: Sequence[int], marks: Sequence[int], foreign: Sequence[int]) -> Place:
+    """Return the stretch of a text with the most units of an element and the fewest of its parent's own.
+
+    Each of the element's counts 1, each of its parent's -1. Of equal stretches, the longest counts, then the
+    first.
+
+    Args:
+        units: of the element.
+        marks: those of its units that must be in the stretch.
+        foreign: for each place in the text, the number of units before it that are the element's or its
+            siblings'; the siblings' cannot be in the stretch.
+    """
+    best = (0, 0)
+    place = Place(0, 0)
+    for run in split_runs(units, foreign):
+        if marks and not run[0] <= marks[0] <= run[-1]:
+            continue
+        last_begin = bisect_left(run, marks[0]) if marks else len(run) - 1
+        first_end = bisect_left(run, marks[-1]) if marks else 0
+        # The stretch from run[begin] to run[end] has the sum worths[end] - worths[begin] + 1.
+        worths = [2 * i - unit for i, unit in enumerate(run)]
+        begin = 0
+        for end, unit in enumerate(run):
+            if end <= last_begin and worths[end] < worths[begin]:
+                begin = end
+            found = worths[end] - worths[begin] + 1, unit - run[begin]
+            if end >= first_end and (found > best or place.stop == 0):
+                best = found
+                place = Place(run[begin], unit + 1)
+    return place
+
+
+def split_runs(units: Sequence[int], foreign: Sequence[int]) -> Iterator[list[int]]:
+    """Yield the units of an element in runs between which there is something foreign."""
+    run = list[int]()
+    for unit in units:
+        if run and foreign[unit] > foreign[run[-1] + 1]:
+            yield run
+            run = []
+        run.append(unit)
+    yield run
+
+
+def write_tags(segment: Segment, draft: Draft, places: Sequence[Place]) -> str:
+    """Return the HTML of a draft with the segment's tags at their places."""
+    children: list[list[int]] = [[] for _ in segment.inlines]
+    for number in sorted(range(1, len(places)), key=lambda number: (*places[number], number)):
+        children[segment.inlines[number].parent].append(number)
+    marks = {unit.owner: unit for unit in draft.units if segment.inlines[unit.owner].is_mark}
+    written = list[str]()
+    position = 0
+
+    def write_text(end: int) -> None:
+        nonlocal position
+        if end > position:
+            written.append(escape(draft.text[position:end]))
+            position = end
+
+    def find_gap(unit: int, inside: Place) -> int:
+        """Return where a gap is in the text: before a unit, or at the end of a place after its last unit."""
+        if unit == inside.stop and unit > inside.start:
+            return draft.units[unit - 1].stop
+        return draft.units[unit].start if unit < len(draft.units) else position
+
+    opened = [(0, iter(children[0]))]
+    while opened:
+        number, rest = opened[-1]
+        child = next(rest, None)
+        if child is None:
+            opened.pop()
+            place = places[number]
+            if place.stop > place.start and number:
+                write_text(draft.units[place.stop - 1].stop)
+            written.append(segment.inlines[number].closing)
+            continue
+        inline = segment.inlines[child]
+        if child in marks:
+            write_text(marks[child].start)
+            written.append(inline.opening)
+            position = marks[child].stop
+            continue
+        write_text(find_gap(places[child].start, places[number]))
+        # What the translation has lost had spaces, probably.
+        written.append(f" {inline.opening} " if inline.is_mark else inline.opening)
+        opened.append((child, iter(children[child])))
+    write_text(len(draft.text))
+    return "".join(written)
+
+
+def escape(text: str) -> str:
+    """Return text as HTML, without surplus marks."""
+    return html.escape(MARK.sub("", text), quote=False)

@@ -1,0 +1,97 @@
+"""What of a page is translated, and that the rest of it stays as it is."""
+
+import time
+
+import pytest
+
+from convs2s.text.html import BREAK, OBJECT, read_page, tokenize
+
+
+def show(page: str) -> str:
+    """Return a page with the text of its segments in brackets, in which * is an object and / a break."""
+    shown = ""
+    for part in read_page(page):
+        if isinstance(part, str):
+            shown += part
+        else:
+            shown += f"[{part.text.replace(OBJECT, '*').replace(BREAK, '/')}]"
+    return shown
+
+
+@pytest.mark.parametrize(
+    ("page", "shown"),
+    [
+        # blocks, and the white space around their text
+        ("<ul>\n <li>One</li> <li> two\n </li></ul>", "<ul>\n <li>[One]</li> <li> [two]\n </li></ul>"),
+        ("<p>One<p>two<x-y>three</x-y>", "<p>[One]<p>[two]<x-y>[three]</x-y>"),
+        ("&nbsp; One&#160;<!-- x -->", "&nbsp; [One]&#160;<!-- x -->"),
+        ("One\n  two\tthree", "[One two three]"),
+        ("<td>12.5</td><td>&nbsp;</td><td>—</td>", "<td>12.5</td><td>&nbsp;</td><td>—</td>"),
+        # inline elements, objects, breaks
+        ("A <b>b <i> c</i></b> <u>d</u>", "[A b c d]"),
+        ("<P><B>A</b></P>", "<P>[A]</P>"),
+        ("A<br>\n b <BR/>c", "[A/b /c]"),
+        ("A <img src=x> b <code>c <i>d</i></code>.", "[A * b *.]"),
+        ("A <b></b> b <a id=x></a>", "[A b] <a id=x></a>"),
+        ("A <a href=x><code>b</code></a> <i><img></i> <i><br></i> c", "[A * * /c]"),
+        ("Da<wbr>ten da<!-- x -->ten da&shy;ten", "[Daten daten daten]"),
+        ("A<sup>2</sup>, the 5<sup>th</sup> <sup><a href=x>[1]</a></sup>", "[A*, the 5th *]"),
+        ("<ruby>漢字<rp>(</rp><rt>かんじ</rt><rp>)</rp></ruby>です", "[漢字***です]"),
+        # what must not be translated
+        ("<pre>A\n b</pre><script>if (a<b) c</script><style>a</style>",) * 2,
+        ("A <span translate=no>b <b>c</b></span> <i class='x NoTranslate'>d</i>.", "[A * *.]"),
+        ('<div TRANSLATE = "No"><p>A</div>b', '<div TRANSLATE = "No"><p>A</div>[b]'),
+        ("<li translate=no>A <b>b</b><li>c", "<li translate=no>A <b>b</b><li>[c]"),
+        ("<i title='translate=no' data-translate=no translate=yes>A</i>", "[A]"),
+        ("<textarea><b>A</b></textarea> <svg><title>A</title></svg> b", "[* * b]"),
+        # characters and references
+        ("&lt;a&gt; &amp;amp; &notin; &copy 1 < 2 & 3", "[<a> &amp; ∉ © 1 < 2 & 3]"),
+        ("A &#x80; &#0; &#55555555;", "[A € � �]"),
+        (f"A &#{'9' * 5000}; &#{'0' * 5000}65;", "[A � A]"),
+        ("A ￼ &#xfffc;", "[A * *]"),
+        # tags as browsers read them
+        ('<a title=">" alt=\'>\' "x>A</a >', "[A]"),
+        ("<a =\">A</a><b/ >c</b>", "[Ac]"),
+        ("<!DOCTYPE html><!-- <p>A --><?x <p ?><![CDATA[ b ]]>",) * 2,
+        ("<!-->A<!--->b<!--c--!>d</>e</ f>g", "<!-->[Abdeg]"),
+        ("<SCRIPT>A</SCRIPTS></script\n>b", "[*b]"),
+        # what is broken
+        ("<b>A <i>b</b> c</i> d", "<b>[A] <i>[b]</b> [c]</i> [d]"),
+        ("<b>A<p>b</b>c</p></i>", "<b>[A]<p>[b]</b>[c]</p></i>"),
+        ("A <a id=x/> b <a href=y/>c</a> <a id='z'/>", "[A b c] <a id='z'/>"),
+        ("A <b><a id=x /></b> <code>b <p>c</code>", "[A *]"),
+        ("A </br> </code> b", "[A] </br> </code> [b]"),
+        ("A <b <p>b", "[A] <b <p>[b]"),
+        ("A <textarea>b", "[A] <textarea>b"),
+        ("A <code>b<p>c", "[A] <code>b<p>[c]"),
+        ("A <!-- b", "[A] <!-- b"),
+        ("A <b title='b > c", "[A] <b title='b > c"),
+        ("A < b <3 <", "[A < b <3 <]"),
+    ],
+)  # fmt: skip
+def test_text_is_found(page: str, shown: str) -> None:
+    """What is not in brackets is the same in the translated page."""
+    assert show(page) == shown
+    assert "".join(token.raw for token in tokenize(page)) == page
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "<a ", '<a href="', '<a "', "<a b='>", "<a b =", "<a translate", "</", "</a ", "<!--", "<!-- -", "<!",
+        "<![", "<?", "<script>", "<script", "<textarea>", "&", "&#0", "&nbsp;", "&nbsp;x", " ", "x ", "￼x",
+        "<b>x", "<b>x</i>", "<b><i>x</b></i>", "<b></b>x", "<b/>x", "<br>x", "<code>x", "</code>x",
+        "<code>x</code>y", "<li translate=no>x",
+    ],
+)  # fmt: skip
+def test_reading_takes_linear_time(piece: str) -> None:
+    """Anyone can send a page to a server: each of these pieces makes some parser take quadratic time."""
+
+    def measure(count: int) -> float:
+        page = piece * count
+        begin = time.process_time()
+        read_page(page)
+        return time.process_time() - begin
+
+    # The longer takes 10 times as long, and would take 100 times.
+    assert measure(20_000) < 40 * measure(2_000) + 0.05
