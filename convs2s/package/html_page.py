@@ -1,11 +1,13 @@
 """HTML in, HTML out: a page's sentences are translated, and its tags put around what they were around."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
+from convs2s.decode.sampling import Sampling
 from convs2s.decode.unknown_characters import find_counterparts, has_letters, locate_words
 from convs2s.package.inline_tags import Sentence, Traced, Word, write_segment
-from convs2s.package.translator import Translation, Translator
-from convs2s.text.html import BREAK, Segment, is_translatable, read_page
+from convs2s.package.translator import Texts, Translation, Translator, as_texts
+from convs2s.text.html import BREAK, OBJECT, Segment, is_translatable, read_page
 
 
 class HtmlPage:
@@ -13,12 +15,14 @@ class HtmlPage:
 
     Args:
         split: returns the sentences of a text, each with the white space that follows it.
+        target: language of the translation.
 
     Attributes:
         sentences: to translate; in them, `OBJECT` stands for what stays as it is.
     """
 
-    def __init__(self, page: str, split: Callable[[str], Sequence[str]]) -> None:
+    def __init__(self, page: str, split: Callable[[str], Sequence[str]], target: str) -> None:
+        self._target = target
         self._parts = read_page(page)
         self._spans = [
             list(find_sentences(part.text, split)) if isinstance(part, Segment) else []
@@ -40,8 +44,29 @@ class HtmlPage:
                 written.append(part)
             else:
                 sentences = [Sentence(start, stop, next(following)) for start, stop in spans]
-                written.append(write_segment(part, sentences))
+                written.append(write_segment(part, sentences, self._target))
         return "".join(written)
+
+
+@dataclass(frozen=True)
+class TranslatedPage:
+    """A page with the translations of its sentences.
+
+    Attributes:
+        translations: of each sentence, best first; at least one.
+    """
+
+    page: HtmlPage
+    translations: Sequence[Sequence[Traced]]
+
+    @property
+    def unknown_characters(self) -> int:
+        """Number of the page's characters that the model never saw."""
+        return sum(best.unknown_characters for best, *_ in self.translations)
+
+    def of_rank(self, rank: int) -> str:
+        """Return the page in which each sentence's translation has this rank, from 0, or its last."""
+        return self.page.write([ranked[min(rank, len(ranked) - 1)] for ranked in self.translations])
 
 
 def find_sentences(text: str, split: Callable[[str], Sequence[str]]) -> Iterator[tuple[int, int]]:
@@ -56,8 +81,54 @@ def find_sentences(text: str, split: Callable[[str], Sequence[str]]) -> Iterator
         position += len(BREAK)
 
 
+def translate_html(
+    translator: Translator,
+    pages: Texts,
+    *,
+    sampling: Sampling | None = None,
+    split_sentences: bool | None = None,
+    on_done: Callable[[int], object] | None = None,
+) -> Texts:
+    """Return the translation of a page of HTML, or of each of several; parts of pages are pages, too.
+
+    Text is translated, sentence by sentence, and its inline tags go where attention says that their words
+    went. All else stays as it is, character by character: attributes, comments, scripts, `<pre>`, `<code>`
+    and what has translate="no".
+
+    Args:
+        sampling, on_done: as in `Translator.translate_n_best`; the number is one of sentences.
+        split_sentences: as in `Translator.translate`.
+
+    Raises:
+        ValueError: if the model's scores are not numbers.
+    """
+    read = [read_html(translator, page, split_sentences) for page in as_texts(pages)]
+    sentences = [sentence for page in read for sentence in page.sentences]
+    n_best_lists = translator.translate_n_best(sentences, sampling=sampling, on_done=on_done)
+    traced = iter(trace_best(translator, sentences, n_best_lists))
+    written = [page.write([next(traced) for _ in page.sentences]) for page in read]
+    return written[0] if isinstance(pages, str) else written
+
+
+def read_html(translator: Translator, page: str, split_sentences: bool | None = None) -> HtmlPage:
+    """Return a page for a translator; `split_sentences` as in `translate_html`."""
+    [page] = as_texts(page)
+    splits = translator.words.params.split_sentences if split_sentences is None else split_sentences
+    return HtmlPage(page, translator.split if splits else lambda text: [text], translator.target.language)
+
+
+def trace_best(
+    translator: Translator, sentences: Sequence[str], n_best_lists: Sequence[Sequence[Translation]]
+) -> list[Traced]:
+    """Return the best translation of each sentence with the origins of its words."""
+    return [
+        trace(translator, sentence, best)
+        for sentence, (best, *_) in zip(sentences, n_best_lists, strict=True)
+    ]
+
+
 def trace(translator: Translator, sentence: str, translation: Translation) -> Traced:
-    """Return the text of a translation with the places in the sentence that its words come from."""
+    """Return a translation with the places in the sentence that its words come from."""
     words = translator.read(sentence)[0].words
     starts, stops = locate_words(sentence, words)
     middles = [(start + stop) // 2 for start, stop in zip(starts, stops, strict=True)]
@@ -68,9 +139,10 @@ def trace(translator: Translator, sentence: str, translation: Translation) -> Tr
         [middles[word] for word in sorted(linked) if has_letters(words[word])] if has_letters(written) else []
         for written, linked in zip(translation.words, links, strict=True)
     ]
-    # Attention to punctuation means little.
-    for word, places in find_counterparts(words, translation.words, links).items():
+    # Attention to punctuation means little; marks that both sides have equally often correspond.
+    for word, written_words in find_counterparts(words, translation.words, links).items():
         if not has_letters(words[word]):
-            origins[places.start] = [middles[word]]
+            origins[written_words.start] = [middles[word]]
     spans = zip(*locate_words(translation.text, translation.words), origins, strict=True)
-    return Traced(translation.text, [Word(*span) for span in spans])
+    unknown_characters = translation.unknown_characters - sentence.count(OBJECT)
+    return Traced(translation.text, [Word(*span) for span in spans], max(0, unknown_characters))

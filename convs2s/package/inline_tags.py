@@ -7,15 +7,16 @@ and each element stays in its parent.
 """
 
 import html
+import itertools
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
-from itertools import accumulate
 from typing import NamedTuple
 
 from convs2s.text.html import BREAK, OBJECT, Segment, is_translatable
+from convs2s.text.sentences import write_space
 
 MARK = re.compile(f"[{OBJECT}{BREAK}]")
 UNMARKED = re.compile(f"[^{OBJECT}{BREAK}]+")
@@ -35,10 +36,15 @@ class Word(NamedTuple):
 
 
 class Traced(NamedTuple):
-    """A translation whose words have their origins."""
+    """A translation whose words have their origins.
+
+    Attributes:
+        unknown_characters: number of the source's characters that the model never saw; objects do not count.
+    """
 
     text: str
     words: Sequence[Word]
+    unknown_characters: int = 0
 
 
 class Sentence(NamedTuple):
@@ -69,15 +75,24 @@ class Place(NamedTuple):
     stop: int
 
 
-def write_segment(segment: Segment, sentences: Sequence[Sentence]) -> str:
-    """Return the HTML of a segment's translation; what is between its sentences is copied."""
+def write_segment(segment: Segment, sentences: Sequence[Sentence], language: str) -> str:
+    """Return the HTML of a segment's translation; what is between its sentences is copied.
+
+    Args:
+        sentences: at least one.
+        language: of the translations; it decides whether there are spaces between them.
+    """
     draft = Draft(segment)
-    position = 0
-    for sentence in sentences:
-        draft.copy(position, sentence.start)
+    draft.copy(0, sentences[0].start)
+    draft.add(sentences[0])
+    for before, sentence in itertools.pairwise(sentences):
+        between = segment.text[before.stop : sentence.start]
+        if not between.strip() and BREAK not in between:
+            draft.text += write_space(between, language)
+        else:
+            draft.copy(before.stop, sentence.start)
         draft.add(sentence)
-        position = sentence.stop
-    draft.copy(position, len(segment.text))
+    draft.copy(sentences[-1].stop, len(segment.text))
     return write_tags(segment, draft, Placer(segment, draft).place())
 
 
@@ -109,11 +124,11 @@ class Draft:
 
     def add(self, sentence: Sentence) -> None:
         """Add the translation of a sentence."""
-        text, words = sentence.translation
+        text = sentence.translation.text
         owners = self.segment.owners[sentence.start : sentence.stop]
         around = find_common_owner(self.segment, owners)
         units = list[tuple[Unit, Sequence[int]]]()
-        for word in words:
+        for word in sentence.translation.words:
             votes = Counter(owners[origin] for origin in word.origins)
             owner = votes.most_common(1)[0][0] if votes else around
             # An object may be part of a word, such as of "3￼".
@@ -191,7 +206,7 @@ class Placer:
         units = defaultdict[int, list[int]](list)
         for i, branch in enumerate(branches):
             units[branch].append(i)
-        foreign = list(accumulate(map(bool, branches), initial=0))
+        foreign = list(itertools.accumulate(map(bool, branches), initial=0))
         holders = [0] * len(branches)  # for each unit, the child whose place it is in
         for child in children:
             if units[child]:

@@ -73,6 +73,10 @@ NUMBER = re.compile(r"&#0*([0-9]+)")
 SPACES = re.compile(r"[ \t\n\f\r]+")
 NO_BREAK_SPACES = ("&nbsp;", "&#160;", "&#xa0;", "&#xA0;")
 SPACE = re.compile(rf"(?:\s|{'|'.join(NO_BREAK_SPACES)})*")
+TRANSLATABLE = re.compile(r"\b[a-zA-Z]+\b|[^\W\d_a-zA-Z]")
+"""A word without digits, or a letter of a script that may have no spaces between words and digits."""
+ADDRESS = re.compile(r"\S*(?:://|@|\bwww\.)\S*")
+"""The text of a link that is one to read, not to translate."""
 SOFT_HYPHEN = "\xad"
 """Where a word may be divided; it would divide the word for the model, too."""
 
@@ -298,7 +302,9 @@ def merge_empty(items: Sequence[Item], pairs: Mapping[int, int]) -> Iterator[Ite
         else:
             end = pairs[i]
             has_text = filled[end] > filled[i]
-            if has_text and (item.name not in RAISED or lettered[end] > lettered[i]):
+            is_raised = item.name in RAISED and lettered[end] == lettered[i]
+            is_address = item.name == "a" and ADDRESS.fullmatch(join_text(items[i:end]).strip())
+            if has_text and not is_raised and not is_address:
                 yield item
                 end = i
             else:
@@ -405,6 +411,11 @@ def join(items: Iterable[Item]) -> str:
     return "".join(item.raw for item in items)
 
 
+def join_text(items: Iterable[Item]) -> str:
+    """Return the text of items, as the browser shows it."""
+    return "".join(item.text for item in items)
+
+
 def is_translatable(text: str) -> bool:
-    """Return whether there is anything to translate."""
-    return any(map(str.isalpha, text))
+    """Return whether there is anything to translate: a word, not only numbers, dates or names such as A4."""
+    return TRANSLATABLE.search(text) is not None

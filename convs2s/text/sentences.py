@@ -61,20 +61,25 @@ def attach_white_space(pieces: Sequence[str]) -> list[str]:
 
 
 def join_sentences(sentences: Sequence[str], translations: Sequence[str], language: str) -> str:
-    """Return the translation of a text, with the white space between its sentences as it was.
-
-    A single space follows the habit of the target language: it is left out in Chinese and Japanese, and put
-    in where the source, in one of these, has none.
+    """Return the translation of a text, with the white space between its sentences as `write_space` has it.
 
     Args:
         sentences: of the text, from `split_sentences`.
         translations: of each sentence.
         language: of the translations, an ISO 639 code.
     """
-    usual = "" if language in WITHOUT_SPACES else " "
     parts = list[str]()
     for sentence, translation in zip(sentences, translations, strict=True):
-        space = sentence[len(sentence.rstrip()) :]
-        space = usual if space in ("", " ", "\u3000") else OTHER_LINE_END.sub(" ", space)
-        parts += [translation, space]
+        parts += [translation, write_space(sentence[len(sentence.rstrip()) :], language)]
     return "".join(parts[:-1])
+
+
+def write_space(space: str, language: str) -> str:
+    """Return the white space between the translations of two sentences: as it was between the sentences.
+
+    But a single space follows the habit of the target language: it is left out in Chinese and Japanese, and
+    put in where the source, in one of these, has none.
+    """
+    if space in ("", " ", "\u3000"):
+        return "" if language in WITHOUT_SPACES else " "
+    return OTHER_LINE_END.sub(" ", space)

@@ -44,9 +44,9 @@ def write(page: str, *translations: str) -> str:
                 Sentence(start, stop, link(part.text[start:stop], translation))
                 for (start, stop), translation in zip(spans, translations, strict=True)
             ]
-            written += write_segment(part, sentences)
+            written += write_segment(part, sentences, "en")
         else:
-            written += write_segment(part, [Sentence(0, len(part.text), reverse(part.text))])
+            written += write_segment(part, [Sentence(0, len(part.text), reverse(part.text))], "en")
     return written
 
 

@@ -91,7 +91,7 @@ def split(text: str) -> list[str]:
 @given(page=SOUP, seed=st.integers(0, 1000))
 def test_every_tag_is_kept(page: str, seed: int) -> None:
     """Nothing is lost, added or repaired, be the page broken and its translation nonsense."""
-    read = HtmlPage(page, split)
+    read = HtmlPage(page, split, "en")
     dice = random.Random(seed)
     written = read.write([scramble(sentence, dice) for sentence in read.sentences])
     assert list_tags(written) == list_tags(page)
@@ -101,7 +101,7 @@ def test_every_tag_is_kept(page: str, seed: int) -> None:
 @given(page=SOUP)
 def test_what_does_not_change_stays_where_it_is(page: str) -> None:
     """Where each sentence is its own translation, all tags stay between the same characters."""
-    read = HtmlPage(page, split)
+    read = HtmlPage(page, split, "en")
     written = read.write([repeat(sentence) for sentence in read.sentences])
     assert list_content(written) == list_content(page)
 
@@ -136,7 +136,7 @@ def test_every_element_stays_in_its_parent(trees: list[Any], seed: int) -> None:
     """A page in which all tags are nested gives one, be its translation nonsense."""
     numbers = itertools.count()
     page = re.sub(r"<\w+", lambda tag: f"{tag[0]} id={next(numbers)}", "".join(map(write_tree, trees)))
-    read = HtmlPage(page, split)
+    read = HtmlPage(page, split, "en")
     dice = random.Random(seed)
     written = read.write([scramble(sentence, dice) for sentence in read.sentences])
     assert list_parents(written) == list_parents(page)

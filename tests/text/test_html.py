@@ -27,6 +27,8 @@ def show(page: str) -> str:
         ("&nbsp; One&#160;<!-- x -->", "&nbsp; [One]&#160;<!-- x -->"),
         ("One\n  two\tthree", "[One two three]"),
         ("<td>12.5</td><td>&nbsp;</td><td>—</td>", "<td>12.5</td><td>&nbsp;</td><td>—</td>"),
+        ("<td>2026-11-29T08:00:00Z</td><td>A4, x_1</td>",) * 2,
+        ("<td>3つ</td><td>4 A</td>", "<td>[3つ]</td><td>[4 A]</td>"),
         # inline elements, objects, breaks
         ("A <b>b <i> c</i></b> <u>d</u>", "[A b c d]"),
         ("<P><B>A</b></P>", "<P>[A]</P>"),
@@ -38,6 +40,7 @@ def show(page: str) -> str:
         ("A<sup>2</sup>, the 5<sup>th</sup> <sup><a href=x>[1]</a></sup>", "[A*, the 5th *]"),
         ("<ruby>漢字<rp>(</rp><rt>かんじ</rt><rp>)</rp></ruby>です", "[漢字***です]"),
         # what must not be translated
+        ("A <a href=x><i>https://</i><b>b.org/c</b></a> <a>b@c.org</a> <a>@b c</a>", "[A * * @b c]"),
         ("<pre>A\n b</pre><script>if (a<b) c</script><style>a</style>",) * 2,
         ("A <span translate=no>b <b>c</b></span> <i class='x NoTranslate'>d</i>.", "[A * *.]"),
         ('<div TRANSLATE = "No"><p>A</div>b', '<div TRANSLATE = "No"><p>A</div>[b]'),

@@ -1,0 +1,72 @@
+"""Pages through translators: one that repeats its source, and a small model."""
+
+from pathlib import Path
+
+import pytest
+
+from convs2s.package.html_page import read_html, trace, translate_html
+from convs2s.package.translator import Translator, load
+from convs2s.text.words.tokenization import Tokenizer
+from tests.decode.parrot import TOKENIZE, word_parrot, write_vocabulary
+from tests.package.small_package import write_small_package
+
+
+@pytest.fixture
+def parrot(tmp_path: Path) -> Translator:
+    """Return a translator that repeats words, and attends to the word that it repeats."""
+    tokenizer = Tokenizer("de", TOKENIZE)
+    return Translator(word_parrot(write_vocabulary(tmp_path)), tokenizer, tokenizer, {})
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<p>Das <b>ist</b> ein Haus.</p>",
+        "<p> Das <b>ist <i>ein</i></b> <a href=x>Haus</a>. <!-- Das ist -->Und noch eins. </p>",
+        "<title>Das Haus</title><script>ein Haus</script><pre>ein\n Haus</pre> &nbsp; 12",
+        "Das <code>ist</code> ein <img src=x>, ein <b>Haus <code>und</code></b> (<code>noch</code>).",
+        "Das ist <span translate=no>ein Haus</span>.<br>\nUnd <b>noch</b> eins, <u>ein Haus</u>.",
+        "",
+        "<img>",
+    ],
+)
+def test_a_page_is_translated_with_its_tags(parrot: Translator, page: str) -> None:
+    """A translator that changes nothing gives the page back: its words, and where they are, are found again.
+
+    So are objects, such as pictures, although a model of words has seen none: they are left out and put back.
+    """
+    assert translate_html(parrot, page) == page
+
+
+def test_several_pages_are_translated_together(parrot: Translator) -> None:
+    """A string gives a string; each page gets its own sentences, which the bar of a command counts."""
+    pages = ["<b>ein</b> Haus. Und <i>noch</i> eins.", "", "<p>12</p>", "<p>ein Hund\ud800</p>"]
+    done: list[int] = []
+    translated = translate_html(parrot, pages, on_done=done.append)
+    assert translated == [*pages[:3], "<p>ein Hund?</p>"]
+    assert sum(done) == sum(len(read_html(parrot, page).sentences) for page in pages) == 3
+    assert translate_html(parrot, pages[0]) == pages[0]
+    assert len(read_html(parrot, pages[0], split_sentences=False).sentences) == 1
+
+
+def test_the_space_between_sentences_is_that_of_the_target_language(parrot: Translator) -> None:
+    """Japanese has none, which the HTML of other languages needs, and the other way round."""
+    parrot.target.language = "ja"
+    assert translate_html(parrot, "ein Haus. <b>noch eins.</b>") == "ein Haus.<b>noch eins.</b>"
+
+
+def test_words_have_the_places_that_they_come_from(tmp_path: Path) -> None:
+    """Also those that the model never saw, such as a name in another script or an emoji.
+
+    Objects do not count as unknown characters, of which users are told.
+    """
+    translator = load(write_small_package(tmp_path), "cpu")
+    sentence = "ein Haus, Łódź und ￼ 🙂."
+    [[best, *_]] = translator.translate_n_best(sentence)
+    traced = trace(translator, sentence, best)
+    assert traced.text == best.text
+    assert traced.unknown_characters == best.unknown_characters - 1 > 0
+    copied = {traced.text[word.start : word.stop].strip(".,"): list(word.origins) for word in traced.words}
+    assert [sentence[origin] for origin in copied["Łódź"]] == ["d"]
+    places = {sentence.index(text) + len(text) // 2 for text in ("ein", "Haus", "Łódź", "und")}
+    assert {place for word in traced.words for place in word.origins} <= places | set(range(8, len(sentence)))
