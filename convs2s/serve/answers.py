@@ -4,11 +4,14 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
+from convs2s.package.html_page import TranslatedPage
 from convs2s.package.layer_attention import LayerAttention
 from convs2s.package.translator import TranslatedText, Translation
 from convs2s.serve.pairs import Pair
 from convs2s.text.languages import language_name
 
+Lines = TranslatedText | TranslatedPage
+"""What a request's text consists of: lines of text, or a page of HTML."""
 UNKNOWN = "Number of characters that the model never saw, if any; they were copied."
 
 
@@ -97,7 +100,7 @@ def list_languages(pairs: Sequence[Pair]) -> list[Language]:
     ]
 
 
-def list_alternatives(lines: Sequence[TranslatedText], limit: int) -> list[str]:
+def list_alternatives(lines: Sequence[Lines], limit: int) -> list[str]:
     """Return further translations of a text, best first; as many as its sentence with the most has.
 
     Args:
@@ -108,17 +111,17 @@ def list_alternatives(lines: Sequence[TranslatedText], limit: int) -> list[str]:
     return list(dict.fromkeys(join(lines, rank) for rank in ranks))
 
 
-def count_ranks(line: TranslatedText) -> int:
+def count_ranks(line: Lines) -> int:
     """Return the number of translations of the line's sentence with the most; at least one."""
     return max((len(ranked) for ranked in line.translations), default=1)
 
 
-def join(lines: Sequence[TranslatedText], rank: int) -> str:
+def join(lines: Sequence[Lines], rank: int) -> str:
     """Return the translation of a text's lines, with this rank (from 0) of each of their sentences."""
     return "\n".join(line.of_rank(rank) for line in lines)
 
 
-def count_unknown(lines: Sequence[TranslatedText]) -> int | None:
+def count_unknown(lines: Sequence[Lines]) -> int | None:
     """Return the number of characters of some lines that the model never saw; None if there are none."""
     return sum(line.unknown_characters for line in lines) or None
 

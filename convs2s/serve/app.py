@@ -1,5 +1,6 @@
 """The ASGI application: LibreTranslate's routes, what the page shows besides, and the page."""
 
+from asyncio import to_thread
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -11,12 +12,14 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect
 
+from convs2s.package.html_page import TranslatedPage
 from convs2s.package.translator import TranslatedText
 from convs2s.serve.answers import (
     Attended,
     Detected,
     Language,
     Line,
+    Lines,
     Model,
     Translated,
     count_unknown,
@@ -59,6 +62,7 @@ def create_app(
     app.add_middleware(EndingMiddleware)
     add_error_handlers(app)
     add_translations(app, pairs, reader, batcher)
+    add_refusals(app)
     add_descriptions(app, pairs, reader)
     # Single routes: files mounted at / would answer 404 where another method is needed.
     for path, file in (("/", "index.html"), ("/page.css", "page.css"), ("/page.js", "page.js")):
@@ -100,14 +104,29 @@ def add_translations(app: FastAPI, pairs: Sequence[Pair], reader: RequestReader,
             for text in texts
         ]
 
+    async def search_pages(fields: TranslateRequest, request: Request) -> list[list[TranslatedPage]]:
+        """Return the translation of each page of HTML, in a list."""
+        pair = find_pair(pairs, fields.source, fields.target)
+        pages = [await to_thread(pair.read_html, page) for [page] in fields.texts]
+        sentences = [sentence for page in pages for sentence in page.sentences]
+        work = pair.trace if fields.alternatives else pair.trace_best
+        ranked = iter(await batcher.process(work, sentences, request.is_disconnected))
+        return [[TranslatedPage(page, [next(ranked) for _ in page.sentences])] for page in pages]
+
     Fields = Annotated[TranslateRequest, Depends(reader.read_translate)]
 
     @app.post("/translate", response_model_exclude_none=True, openapi_extra=describe_body(TranslateRequest))
     async def translate(fields: Fields, request: Request) -> Translated:
         """Translate a text or a list of texts, given as JSON, as a form or in the query string."""
-        texts = await search(fields, request)
-        best = [join(lines, 0) for lines in texts]
-        further = [list_alternatives(lines, fields.alternatives) for lines in texts]
+        is_html = fields.format == "html"
+        texts: Sequence[Sequence[Lines]] = await (search_pages if is_html else search)(fields, request)
+
+        def write() -> tuple[list[str], list[list[str]]]:
+            """Return the best and the further translations of each text."""
+            further = [list_alternatives(lines, fields.alternatives) for lines in texts]
+            return [join(lines, 0) for lines in texts], further
+
+        best, further = await to_thread(write) if is_html else write()
         source = find_pair(pairs, fields.source, fields.target).source
         detected = Detected(language=source, confidence=100.0 if len(sources) == 1 else 0.0)
 
@@ -135,6 +154,7 @@ def add_translations(app: FastAPI, pairs: Sequence[Pair], reader: RequestReader,
     @app.post("/n-best", response_model_exclude_none=True, openapi_extra=describe_body(TranslateRequest))
     async def n_best(fields: Fields, request: Request) -> list[Line]:
         """Translate a text; for each line, return all hypotheses of the beam, with scores."""
+        require_text(fields)
         return [
             describe_line(source, line)
             for text, lines in zip(fields.texts, await search(fields, request), strict=True)
@@ -144,6 +164,7 @@ def add_translations(app: FastAPI, pairs: Sequence[Pair], reader: RequestReader,
     @app.post("/attention", openapi_extra=describe_body(TranslateRequest))
     async def attention(fields: Fields, request: Request) -> Attended:
         """Translate one line as one sentence; return what each decoder layer attended to."""
+        require_text(fields)
         pair = find_pair(pairs, fields.source, fields.target)
         lines = [line for text in fields.texts for line in text]
         if len(lines) != 1 or pair.members > 1:
@@ -154,6 +175,10 @@ def add_translations(app: FastAPI, pairs: Sequence[Pair], reader: RequestReader,
             raise HTTPException(400, f"Invalid request: {error}") from error
         return describe_attention(layers)
 
+
+def add_refusals(app: FastAPI) -> None:
+    """Add routes that refuse what this server does not offer, as a LibreTranslate where it is disabled."""
+
     @app.post("/suggest", include_in_schema=False)
     async def suggest() -> None:
         """Refuse a better translation."""
@@ -163,6 +188,12 @@ def add_translations(app: FastAPI, pairs: Sequence[Pair], reader: RequestReader,
     async def translate_file() -> None:
         """Refuse a file."""
         raise HTTPException(403, "Files translation are disabled on this server.")
+
+
+def require_text(fields: TranslateRequest) -> None:
+    """Raise HTTPException unless a request's text is plain."""
+    if fields.format != "text":
+        raise HTTPException(400, f"{fields.format} format is not supported here; expected 'text'")
 
 
 def add_descriptions(app: FastAPI, pairs: Sequence[Pair], reader: RequestReader) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 from fastapi import HTTPException
 
 from convs2s.package.folder import read_settings
+from convs2s.package.html_page import HtmlPage, read_html, trace, trace_best
+from convs2s.package.inline_tags import Traced
 from convs2s.package.layer_attention import LayerAttention, read_layers
 from convs2s.package.translator import Translation, Translator, load
 
@@ -39,6 +41,21 @@ class Pair:
     def translate(self, sentences: list[str]) -> list[list[Translation]]:
         """Return each sentence's hypotheses, best first."""
         return self.translator.translate_n_best(sentences)
+
+    def read_html(self, page: str) -> HtmlPage:
+        """Return a page, whose sentences `trace` translates."""
+        return read_html(self.translator, page)
+
+    def trace(self, sentences: list[str]) -> list[list[Traced]]:
+        """Return each sentence's hypotheses, best first, with the origins of their words."""
+        return [
+            [trace(self.translator, sentence, translation) for translation in ranked]
+            for sentence, ranked in zip(sentences, self.translate(sentences), strict=True)
+        ]
+
+    def trace_best(self, sentences: list[str]) -> list[list[Traced]]:
+        """Return each sentence's best hypothesis, in a list, with the origins of its words."""
+        return [[best] for best in trace_best(self.translator, sentences, self.translate(sentences))]
 
     def attend(self, lines: list[str]) -> list[LayerAttention]:
         """Return each decoder layer's attention while each line is translated; for single models only."""

@@ -55,8 +55,15 @@ class TranslateRequest(TextRequest):
 
     source: str = Field(description="Language code; auto if only one language has this target.")
     target: str = Field(description="Language code.")
-    format: Literal["text"] = "text"
+    format: Literal["text", "html"] = Field("text", description="Of the texts; html is for /translate only.")
     alternatives: int = Field(0, ge=0, description="Maximum number of further translations of each text.")
+
+    @property
+    def texts(self) -> list[list[str]]:
+        """The lines of each text; a page of HTML counts as one."""
+        if self.format == "text":
+            return super().texts
+        return [[page] for page in ([self.q] if isinstance(self.q, str) else self.q)]
 
 
 Fields = TypeVar("Fields", bound=TextRequest)

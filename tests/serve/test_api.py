@@ -227,7 +227,11 @@ def test_an_ensemble_shows_no_attention(pairs: list[Pair]) -> None:
             400,
             "Invalid request: q.str: Input should be a valid string; q.list[str].0: Input ",
         ),
-        ({"q": "a", "format": "html"}, 400, "Invalid request: html format is not supported; expected 'text'"),
+        (
+            {"q": "a", "format": "pdf"},
+            400,
+            "Invalid request: pdf format is not supported; expected 'text' or 'html'",
+        ),
         ({"q": "a", "alternatives": -1}, 400, "Invalid request: alternatives: Input should be greater than"),
         ({"q": "a" * 10_001}, 400, "Invalid request: 10001 characters exceed the limit of 10000."),
         ({"q": ["a"] * 201}, 400, "Invalid request: 201 lines exceed the limit of 200."),
