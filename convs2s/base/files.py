@@ -176,6 +176,14 @@ def decode_lines(raw_lines: Iterable[bytes], name: object, first: int = 1) -> It
         raise damage_error(name, f"line {number}", error) from error
 
 
+def decode_whole(raw_lines: Iterable[bytes], name: object) -> str:
+    """Return lines as one text, with their line ends and byte order mark; errors as `decode_lines`."""
+    lines = list(raw_lines)
+    for _ in decode_lines(lines, name):  # names the line of an error
+        pass
+    return b"".join(lines).decode()
+
+
 def damage_error(name: object, place: str, error: Exception) -> ValueError:
     """Return the error for a file that cannot be read beyond a place, because of a DAMAGE_ERROR."""
     return ValueError(

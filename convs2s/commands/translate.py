@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from convs2s.base.files import decode_lines
+from convs2s.base.files import decode_lines, decode_whole
 from convs2s.base.messages import is_terminal, visible
 from convs2s.commands.shared import (
     MOST_PROCESSES,
@@ -55,6 +55,7 @@ def add(commands: Any) -> None:
         "convs2s translate --model data/models/1 --input source.txt --output target.txt",
         "convs2s translate --model data/models/1 --input source.txt --n-best 5 > nbest.txt",
         "convs2s translate --model data/models/1 --input source.txt --score target.txt",
+        "convs2s translate --model data/models/1 --format html --input page.html --output translated.html",
         "convs2s translate --model data/models/1 --sample --top-k 10 --seed 3 < source.txt",
     )
     add = command.add_argument
@@ -62,6 +63,8 @@ def add(commands: Any) -> None:
     add("--model", required=True, action="extend", nargs="+", type=Path, metavar="DIR", help=text)
     add("--input", type=Path, metavar="FILE", help="UTF-8 text (default: standard input)")
     add("--output", type=Path, metavar="FILE", help="file to write (default: standard output)")
+    text = "html: the input is a page, of which all but the text stays as it is; text: lines of plain text"
+    add("--format", choices=["text", "html"], default="text", help=text)
 
     add = command.add_argument_group("search").add_argument
     add("--beam-size", type=int, metavar="N", help=f"hypotheses kept per sentence; 1 is greedy {FOLDER}")
@@ -135,6 +138,9 @@ def run(options: argparse.Namespace) -> None:
     precision = translator.words.precision
     if precision.is_slow:
         print(f"convs2s: {precision}", file=sys.stderr)
+    if options.format == "html":
+        translate_page(translator, sampling, options)
+        return
     is_typed = options.input in STANDARD and is_terminal(sys.stdin)
     one_sentence = list_one_sentence(options)
     split_sentences = options.split_sentences
@@ -177,6 +183,29 @@ def run(options: argparse.Namespace) -> None:
     report_unknown(work.unknown_characters, is_scoring=bool(options.score))
     if options.split_sentences is None and translator.words.params.split_sentences:
         report_several(work.lines_of_several, work.lines, can_split=not one_sentence)
+
+
+def translate_page(
+    translator: "Translator", sampling: "Sampling | None", options: argparse.Namespace
+) -> None:
+    """Translate the input as one page of HTML, which must fit in memory."""
+    from convs2s.package.html_page import TranslatedPage, read_html, trace_best  # noqa: PLC0415  # as in load_translator
+
+    name = "standard input" if options.input in STANDARD else str(options.input)
+    with open_input(options.input) as source, open_output(options.output) as out:
+        page = read_html(translator, decode_whole(source.readlines(), name), options.split_sentences)
+        hides_bar = options.output in STANDARD and is_terminal(sys.stdout)
+        with tqdm(
+            total=len(page.sentences),
+            desc="translate",
+            unit=" sentences",
+            disable=True if hides_bar else None,
+        ) as bar:
+            n_best_lists = translator.translate_n_best(page.sentences, sampling=sampling, on_done=bar.update)
+        traced = trace_best(translator, page.sentences, n_best_lists)
+        translated = TranslatedPage(page, [[best] for best in traced])
+        out.write(translated.of_rank(0).encode())
+    report_unknown(translated.unknown_characters, is_scoring=False)
 
 
 class Work:
@@ -238,6 +267,9 @@ def check_options(options: argparse.Namespace) -> None:
         raise ValueError("Standard input cannot be both texts of --score or --prefix. Name a file for one.")
     if not options.sample and (options.temperature, options.top_k, options.seed) != (1.0, None, 1):
         raise ValueError("--temperature, --top-k and --seed are for sampling. Add --sample, or omit them.")
+    if options.format == "html" and (one_sentence := list_one_sentence(options)):
+        names = ", ".join(one_sentence)
+        raise ValueError(f"{names} is for lines of text. Leave it out, or leave out --format html.")
     if options.split_sentences and (one_sentence := list_one_sentence(options)):
         names = ", ".join(one_sentence)
         raise ValueError(f"{names} is for one sentence a line. Leave it out, or leave out --split-sentences.")
