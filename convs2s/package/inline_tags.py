@@ -79,20 +79,19 @@ def write_segment(segment: Segment, sentences: Sequence[Sentence], language: str
     """Return the HTML of a segment's translation; what is between its sentences is copied.
 
     Args:
-        sentences: at least one.
         language: of the translations; it decides whether there are spaces between them.
     """
     draft = Draft(segment)
-    draft.copy(0, sentences[0].start)
-    draft.add(sentences[0])
-    for before, sentence in itertools.pairwise(sentences):
-        between = segment.text[before.stop : sentence.start]
-        if not between.strip() and BREAK not in between:
+    position = 0
+    for number, sentence in enumerate(sentences):
+        between = segment.text[position : sentence.start]
+        if number > 0 and not between.strip() and BREAK not in between:
             draft.text += write_space(between, language)
         else:
-            draft.copy(before.stop, sentence.start)
+            draft.copy(position, sentence.start)
         draft.add(sentence)
-    draft.copy(sentences[-1].stop, len(segment.text))
+        position = sentence.stop
+    draft.copy(position, len(segment.text))
     return write_tags(segment, draft, Placer(segment, draft).place())
 
 

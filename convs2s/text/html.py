@@ -318,29 +318,28 @@ def merge_empty(items: Sequence[Item], pairs: Mapping[int, int]) -> Iterator[Ite
 
 def make_segment(items: Sequence[Item]) -> Iterator[str | Segment]:
     """Yield the segment of items, if they have letters, and what is before and after it."""
-    if not any(is_translatable(item.text) for item in items):
-        yield join(items)
-        return
     begin = 0
     end = len(items)
-    while is_margin(items[begin]):
+    while begin < end and is_margin(items[begin]):
         begin += 1
-    while is_margin(items[end - 1]):
+    while begin < end and is_margin(items[end - 1]):
         end -= 1
     before = join(items[:begin])
     after = join(items[end:])
     inner = list(items[begin:end])
-    if inner[0].kind == "text":
+    if inner and inner[0].kind == "text":
         space, rest = split_start(inner[0].raw)
         before += space
         inner[0] = make_text(rest)
-    if inner[-1].kind == "text":
+    if inner and inner[-1].kind == "text":
         rest, space = split_end(inner[-1].raw)
         after = space + after
         inner[-1] = make_text(rest)
-    yield before
-    yield build_segment(inner)
-    yield after
+    segment = build_segment(inner)
+    if is_translatable(segment.text):
+        yield from (before, segment, after)
+    else:
+        yield join(items)
 
 
 def build_segment(items: Sequence[Item]) -> Segment:

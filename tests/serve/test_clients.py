@@ -10,7 +10,7 @@ import pytest
 from convs2s.serve.pairs import Pair, find_pair
 from tests.serve.running import running
 
-TEXT = "ein Haus & noch eins?"
+TEXT = "ein Haus & noch eins? Das ist ein Hund.\n\n  und noch  eins."
 
 
 def test_clients_get_the_translators_answers(pairs: list[Pair], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,8 @@ def show(page: str) -> str:
         ("One\n  two\tthree", "[One two three]"),
         ("<td>12.5</td><td>&nbsp;</td><td>—</td>", "<td>12.5</td><td>&nbsp;</td><td>—</td>"),
         ("<td>2026-11-29T08:00:00Z</td><td>A4, x_1</td>",) * 2,
+        ("<td>3<!-- x -->A</td>",) * 2,
+        ("<td>A<br>3</td>", "<td>[A/3]</td>"),
         ("<td>3つ</td><td>4 A</td>", "<td>[3つ]</td><td>[4 A]</td>"),
         # inline elements, objects, breaks
         ("A <b>b <i> c</i></b> <u>d</u>", "[A b c d]"),
