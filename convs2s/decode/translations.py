@@ -63,6 +63,8 @@ class Hypothesis:
             what the model saw.
         places: the indices of the words that the tokens spell among `words`; empty if nothing was put back.
         unknown_characters: number of the source's characters that the model never saw.
+        source_pieces: for each token, the index of the source piece attended to most, of those that the model
+            saw; not part of hypotheses.jsonl.
     """
 
     tokens: list[str]
@@ -75,6 +77,7 @@ class Hypothesis:
     put_back: list[PutBack] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
     unknown_characters: int = 0
+    source_pieces: list[int] = field(default_factory=list, compare=False)
 
 
 def write_translations(
@@ -106,7 +109,7 @@ def write_hypotheses(path: Path, sentences: Iterable[tuple[list[str], list[Hypot
 def as_json(hypothesis: Hypothesis) -> dict[str, Any]:
     """Return the JSON object of a hypothesis."""
     content = asdict(replace(hypothesis, attention=None))
-    del content["attention"]
+    del content["attention"], content["source_pieces"]
     if not hypothesis.unknown_characters:
         for name in ("put_back", "places", "unknown_characters"):
             del content[name]

@@ -369,7 +369,8 @@ class WordTranslator:
 
     def _join(self, hypotheses: Sequence[SearchResult], owners: Sequence[list[int]]) -> Hypothesis:
         """Return a hypothesis for a sentence, given one for each part and the word of each of its pieces."""
-        tokens, sources = list[int](), list[int]()
+        tokens, sources, source_pieces = list[int](), list[int](), list[int]()
+        pieces_before = 0
         words, unknowns = list[str](), list[Unknown]()
         for number, (hypothesis, of_piece) in enumerate(zip(hypotheses, owners, strict=True), start=1):
             of_words = [of_piece[piece] for piece in hypothesis.sources]
@@ -379,6 +380,8 @@ class WordTranslator:
             length = len(hypothesis.tokens) if is_last else len(hypothesis.tokens) - 1  # without EOS
             tokens += hypothesis.tokens[:length]
             sources += of_words[:length]
+            source_pieces += [pieces_before + piece for piece in hypothesis.sources[:length]]
+            pieces_before += len(of_piece)
         log_likelihood = sum(hypothesis.log_likelihood for hypothesis in hypotheses)
         tokens_scored = sum(len(hypothesis.tokens) for hypothesis in hypotheses)  # the EOS of each part, too
         return Hypothesis(
@@ -388,6 +391,7 @@ class WordTranslator:
             score=log_likelihood / tokens_scored**self.params.alpha,
             sources=sources,
             unknowns=unknowns,
+            source_pieces=source_pieces,
         )
 
     def _unknowns(self, hypothesis: SearchResult, sources: Sequence[int], first_word: int) -> list[Unknown]:

@@ -1,5 +1,6 @@
 """HTML in, HTML out: a page's sentences are translated, and its tags put around what they were around."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -8,6 +9,10 @@ from convs2s.decode.unknown_characters import find_counterparts, has_letters, lo
 from convs2s.package.inline_tags import Sentence, Traced, Word, write_segment
 from convs2s.package.translator import Texts, Translation, Translator, as_texts
 from convs2s.text.html import BREAK, OBJECT, Segment, is_translatable, read_page
+from convs2s.text.vocabulary.segmentation import WORD_MARK
+
+WITHOUT_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+"""Characters of scripts without spaces between words: Thai, Lao, Burmese, Khmer, kana and Han."""
 
 
 class HtmlPage:
@@ -131,7 +136,9 @@ def trace(translator: Translator, sentence: str, translation: Translation) -> Tr
     """Return a translation with the places in the sentence that its words come from."""
     words = translator.read(sentence)[0].words
     starts, stops = locate_words(sentence, words)
-    middles = [(start + stop) // 2 for start, stop in zip(starts, stops, strict=True)]
+    # A word that is not found, because the tokenizer has rewritten it, may seem to begin at the end.
+    last = len(sentence) - 1
+    middles = [min((start + stop) // 2, last) for start, stop in zip(starts, stops, strict=True)]
     links: list[set[int]] = [set() for _ in translation.words]
     for source, target in translator.align(translation):
         links[target].add(source)
@@ -144,5 +151,69 @@ def trace(translator: Translator, sentence: str, translation: Translation) -> Tr
         if not has_letters(words[word]):
             origins[written_words.start] = [middles[word]]
     spans = zip(*locate_words(translation.text, translation.words), origins, strict=True)
+    traced = [Word(*span) for span in spans]
+    if WITHOUT_SPACES.search(sentence) or WITHOUT_SPACES.search(translation.text):
+        traced = trace_pieces(translator, sentence, translation, traced)
     unknown_characters = translation.unknown_characters - sentence.count(OBJECT)
-    return Traced(translation.text, [Word(*span) for span in spans], max(0, unknown_characters))
+    return Traced(translation.text, traced, max(0, unknown_characters))
+
+
+def trace_pieces(
+    translator: Translator, sentence: str, translation: Translation, words: Sequence[Word]
+) -> list[Word]:
+    """Return the words of a translation with the places of the pieces that theirs come from.
+
+    Where a script has no spaces, a tokenizer may take a whole sentence for one word. Such words are replaced
+    by their pieces.
+    """
+    source = translator.read(sentence)[0]
+    spans = list(zip(*locate_words(sentence, source.words), strict=True))
+    in_words, _ = source.locate()
+    middles = list[int | None]()  # of the source's pieces, if they have letters
+    for seen, i in zip(source.seen, in_words, strict=True):
+        start, stop = spans[i]
+        for piece in cut_word(sentence, start, stop, translator.words.source.pieces([seen])):
+            middles.append(sum(piece) // 2 if has_letters(sentence[slice(*piece)]) else None)
+    tokens = translation.tokens[:-1]
+    owners = translator.words.target.word_of_entry(tokens)
+    if translation.places:
+        owners = [translation.places[owner] if owner >= 0 else -1 for owner in owners]
+    tokens_of: list[list[int]] = [[] for _ in words]
+    for token, owner in enumerate(owners):
+        if owner >= 0:
+            tokens_of[owner].append(token)
+    traced = list[Word]()
+    for word, own_tokens, written in zip(words, tokens_of, translation.words, strict=True):
+        own_pieces = [tokens[token] for token in own_tokens]
+        pieces = cut_word(translation.text, word.start, word.stop, own_pieces)
+        places = [middles[translation.source_pieces[token]] for token in own_tokens]
+        if len({*pieces}) > 1:
+            traced += [
+                Word(
+                    *piece,
+                    [place] if place is not None and has_letters(translation.text[slice(*piece)]) else [],
+                )
+                for piece, place in zip(pieces, places, strict=True)
+            ]
+        elif has_letters(written) and any(place is not None for place in places):
+            traced.append(word._replace(origins=[place for place in places if place is not None]))
+        else:
+            traced.append(word)
+    return traced
+
+
+def cut_word(text: str, start: int, stop: int, pieces: Sequence[str]) -> list[tuple[int, int]]:
+    """Return where each piece of a word is if its script has no spaces; else, for each, where the word is."""
+    if not WITHOUT_SPACES.search(text, start, stop):
+        return [(start, stop)] * len(pieces)
+    spans = []
+    for piece in pieces:
+        written = piece.replace(WORD_MARK, "")
+        found = text.find(written, start, stop)  # -1 for a piece that is a byte
+        if found >= 0:
+            start = found
+            spans.append((start, start + len(written)))
+        else:
+            spans.append((start, start))
+        start = spans[-1][1]
+    return spans

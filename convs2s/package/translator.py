@@ -47,6 +47,8 @@ class Translation:
             translation. Scores, tokens and attention are of what the model saw.
         places: the indices of the words that the tokens spell among `words`; empty if nothing was put back.
         unknown_characters: number of the text's characters that the model never saw.
+        source_pieces: for each token, the index of the source piece attended to most, of those that the model
+            saw.
     """
 
     text: str
@@ -60,6 +62,7 @@ class Translation:
     put_back: list[PutBack] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
     unknown_characters: int = 0
+    source_pieces: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -302,6 +305,7 @@ class Translator:
             put_back=hypothesis.put_back,
             places=hypothesis.places,
             unknown_characters=hypothesis.unknown_characters,
+            source_pieces=hypothesis.source_pieces,
         )
 
 

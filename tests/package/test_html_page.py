@@ -31,11 +31,17 @@ def parrot(tmp_path: Path) -> Translator:
     ],
 )
 def test_a_page_is_translated_with_its_tags(parrot: Translator, page: str) -> None:
-    """A translator that changes nothing gives the page back: its words, and where they are, are found again.
-
-    So are objects, such as pictures, although a model of words has seen none: they are left out and put back.
-    """
+    """A translator that changes nothing gives the page back: its words are found again, and their places."""
     assert translate_html(parrot, page) == page
+
+
+def test_no_model_sees_objects(tmp_path: Path) -> None:
+    """A vocabulary of words has `<unk>` for them, which attention would replace, or not."""
+    tokenizer = Tokenizer("de", TOKENIZE)
+    translator = Translator(word_parrot(write_vocabulary(tmp_path)), tokenizer, tokenizer, None)
+    assert translator.read("Das ￼ ist.")[0].seen == ["Das", "ist", "."]
+    page = "<p>Das <code>ist</code> ein <b>Haus <img></b>.</p>"
+    assert translate_html(translator, page) == page
 
 
 def test_several_pages_are_translated_together(parrot: Translator) -> None:
@@ -53,6 +59,25 @@ def test_the_space_between_sentences_is_that_of_the_target_language(parrot: Tran
     """Japanese has none, which the HTML of other languages needs, and the other way round."""
     parrot.target.language = "ja"
     assert translate_html(parrot, "ein Haus. <b>noch eins.</b>") == "ein Haus.<b>noch eins.</b>"
+
+
+JAPANESE = "猫は家の中で寝ています。"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<p>猫は<b>家の中で</b>寝ています。</p>",
+        "<p><b>猫</b>は<a href=x>家の<i>中</i>で</a>寝て<u>います</u>。<b>猫は</b>家。</p>",
+        "<p>猫は<code>x</code>家の<b>中で寝</b>ています。</p>",
+    ],
+)
+def test_tags_are_placed_between_pieces_where_words_have_no_spaces(tmp_path: Path, page: str) -> None:
+    """To the tokenizer a Japanese sentence is one word, around which all of its tags would go."""
+    folder = write_vocabulary(tmp_path, [JAPANESE], pieces=len({*JAPANESE}) + 1)
+    tokenizer = Tokenizer("ja", TOKENIZE.model_copy(update={"tokenizer": "spaces"}))
+    translator = Translator(word_parrot(folder), tokenizer, tokenizer, None)
+    assert translate_html(translator, page) == page
 
 
 def test_words_have_the_places_that_they_come_from(tmp_path: Path) -> None:
