@@ -310,8 +310,8 @@ class EngineModel:
         values = z + e
         # sqrt(m) restores the variance lost by averaging (§3.4).
         # PyTorch's root, as in the model: it is not always the nearest float32, NumPy's is.
-        roots = torch.from_numpy(lengths).sqrt().numpy()
-        values[:count] *= (self.encoder_scale * roots).repeat(lengths)[:, None]
+        scales = torch.from_numpy(lengths).sqrt().numpy()
+        values[:count] *= (self.encoder_scale * scales).repeat(lengths)[:, None]
         layers = tuple(
             None if block.attention is None else block.attention.fold(z, values, count)
             for block in self.decoder.blocks
