@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from convs2s.decode.translations import Hypothesis, PutBack
-from convs2s.text.html import OBJECT
 from convs2s.text.vocabulary.codec import Codec
+from convs2s.text.words.tokenization import OBJECT
 
 ENDS = frozenset(".!?…。！？")
 PAUSES = frozenset(",;:，、")

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Literal, NamedTuple
 
-OBJECT = "\ufffc"
-"""Unicode's object replacement character: the place in a text of what stays as it is, such as a picture."""
+from convs2s.text.words.tokenization import OBJECT
+
 BREAK = "\n"
 """The place in a text of a line break, at which a sentence ends."""
 
@@ -55,13 +55,13 @@ TOKEN = re.compile(
     <!--(?:-?>|.*?(?:--!?>|\Z))                       # a comment
     | <(?:[!?]|/(?![a-zA-Z]))[^>]*(?:>|\Z)            # the doctype, and what browsers take for a comment
     | <(?P<slash>/?)(?P<name>[a-zA-Z][^ \t\n\f\r/>]*)
-      (?P<attributes>(?>
+      (?P<attributes>(?:
           [ \t\n\f\r/]+
           | [^ \t\n\f\r/>][^ \t\n\f\r/>=]*            # a name, and perhaps a value
             (?:[ \t\n\f\r]*=[ \t\n\f\r]*(?:"[^"]*(?:"|\Z)|'[^']*(?:'|\Z)|[^ \t\n\f\r>]*))?
-      )*+)
+      )*)
       (?P<end>>?)
-    | (?P<text>(?:[^<]++|<(?![a-zA-Z!?/]))++)
+    | (?P<text>(?:[^<]+|<(?![a-zA-Z!?/]))+)
     """,
     re.VERBOSE | re.DOTALL,
 )

@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from convs2s.text.html import BREAK, OBJECT, read_page, tokenize
+from convs2s.text.html import BREAK, read_page, tokenize
+from convs2s.text.words.tokenization import OBJECT
 
 
 def show(page: str) -> str:

@@ -25,6 +25,8 @@ MARKS_OF_SPACES = {n: FIRST_MARK + n for n in range(0x3001) if chr(n).isspace() 
 """Spaces that raw text keeps, such as no-break spaces, and their marks."""
 MARK_OF_SPACE = chr(FIRST_MARK + ord(" "))
 """The mark of a plain space that follows another."""
+OBJECT = "\ufffc"
+"""Unicode's object replacement character: the place in a text of what stays as it is, such as a picture."""
 SPACES_OF_MARKS = {mark: n for n, mark in MARKS_OF_SPACES.items()} | {ord(MARK_OF_SPACE): " "}
 
 
