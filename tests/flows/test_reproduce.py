@@ -112,7 +112,7 @@ def test_a_failing_stage_is_retried_and_its_fault_is_in_its_state(server: Server
         run = server.run_flow(repo)
         assert soon(lambda: bool(posted), 20)
     summary = server.flow_run(run)["state"]["message"]
-    (text,) = [json.loads(body)["text"] for body in posted]
+    (text,) = {json.loads(body)["text"] for body in posted}  # Prefect delivers an event at least once
     assert text.startswith(f"reproduce {server.flow_run(run)['name']}: Failed\n2 Executed, 1 Failed")
     assert "toy: CUDA error: no device" in text and text.endswith(f"/runs/flow-run/{run}")
     assert server.flow_run(run)["state_type"] == "FAILED"
