@@ -12,6 +12,7 @@ from torch import Tensor
 
 from convs2s.config.section import Positive, Section
 from convs2s.config.translate import TranslateParams
+from convs2s.decode.copies import copy_to_host
 from convs2s.decode.search import Extension, LiveBatch, Search
 from convs2s.decode.token_scores import LazyScores, all_logits, log_normalizer, rule_out
 from convs2s.ids.vocabulary import EOS
@@ -69,9 +70,10 @@ class Sampler(Search):
         rule_out(logits, *batch.list_allowed(totals.shape[1]))
         tokens = self._draw(logits, batch.alive)
         gains = logits.gather(1, tokens[:, None]).squeeze(1) - normalizers
-        sums = totals + gains.cpu().numpy().reshape(totals.shape)
+        gained, drawn = copy_to_host((gains, tokens), logits.device)
+        sums = totals + gained.reshape(totals.shape)
         batch.check_numbers(sums)
-        ids = tokens.cpu().numpy().reshape(rows.shape)
+        ids = drawn.reshape(rows.shape)
         ended = self.ended[batch.alive]
         for i, sample in np.argwhere((ids == EOS) & ~ended).tolist():
             batch.finish(i, int(rows[i, sample]), float(sums[i, sample]))

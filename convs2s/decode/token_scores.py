@@ -8,6 +8,8 @@ from jaxtyping import Float, Float32, Int, Int64
 from numpy.typing import NDArray
 from torch import Tensor
 
+from convs2s.decode.copies import copy_to_host
+
 CACHED_NUMBERS = 2**18
 
 Best = tuple[Float32[np.ndarray, "B M"], Int64[np.ndarray, "B M"], Int64[np.ndarray, "B M"]]
@@ -68,7 +70,8 @@ def find_best(
     first = torch.arange(sentences, device=scores.device)[:, None] * beams
     rows = first + order.div(values.shape[1], rounding_mode="floor")
     chosen = ids.view(sentences, -1).gather(1, order)
-    return sums.cpu().numpy(), rows.cpu().numpy(), chosen.cpu().numpy()  # the only wait for the device
+    best = copy_to_host((sums, rows, chosen), scores.device)
+    return best[0], best[1], best[2]
 
 
 def find_likeliest(
