@@ -29,7 +29,7 @@ from convs2s.decode.word_translator import WordTranslator
 from convs2s.package.translator import Translator, load
 
 BOOKS: dict[str, tuple[type, Sequence[str]]] = {
-    "host": (LiveBatch, ("list_allowed", "check_numbers", "finish", "find_going", "keep", "best")),
+    "host": (LiveBatch, ("record", "list_allowed", "check_numbers", "finish", "find_going", "keep", "best")),
     "device": (Books, ("find_rules", "record", "keep", "results")),
 }
 """What keeps the books of each search, and by which methods."""
