@@ -43,6 +43,8 @@ def timed(owner: type, names: Sequence[str]) -> Iterator[list[float]]:
     seconds: list[float] = []
 
     def wrap(method: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the method, timed."""
+
         def call(*arguments: Any) -> Any:
             begin = time.process_time()
             result = method(*arguments)

@@ -1,4 +1,4 @@
-"""Fifty mistakes as a newcomer types them into params.yaml: each is told before anything runs."""
+"""Fifty mistakes that a newcomer may make in params.yaml: each is reported before anything runs."""
 
 import json
 from typing import Any
@@ -91,5 +91,5 @@ def test_it_is_doubted(line: str, message: str) -> None:
 
 
 def test_there_are_fifty() -> None:
-    """As many as a user tried, of whom 16 were told nothing or too late."""
+    """A user tried fifty; 16 of them were not reported, or too late."""
     assert len(REFUSED) + len(DOUBTED) == 50

@@ -129,7 +129,8 @@ def measure_updates(
                 to_queue, of_processor = time.perf_counter() - start, time.process_time() - processor
                 finish_update(training, queued, loaded, 0.1)
                 rounds.append((time.perf_counter() - start, to_queue, of_processor))
-        done, to_queue, of_processor = sorted(rounds)[ROUNDS // 2]
+        median_round = sorted(rounds)[ROUNDS // 2]
+        done, to_queue, of_processor = median_round
         launches = operations.launches.total()
         results.add(
             preset=preset, operations=launches, queue_ms=1e3 * to_queue, processor_ms=1e3 * of_processor,
@@ -157,7 +158,8 @@ def profile_update(preset: str, tokens: int, device: torch.device, toy: bool, re
         ("call", "times", "us each, on the host", "ms, on the GPU"),
     )
     longest = sorted(events, key=lambda event: -event.self_cpu_time_total)[:12]
-    for event in [*(event for event in events if event.key in RUNTIME and event not in longest), *longest]:
+    of_runtime = [event for event in events if event.key in RUNTIME and event not in longest]
+    for event in of_runtime + longest:
         results.add(
             call=event.key, times=event.count, host_us=event.self_cpu_time_total / event.count,
             gpu_ms=event.self_device_time_total / 1e3,
@@ -201,7 +203,7 @@ def read(path: str) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print, each table on its own."""
-    options, device, results = begin(__doc__, lambda parser: None, arguments)
+    options, device, results = begin(__doc__, arguments)
     presets = ["tatoeba-en-de"] if options.toy else ["multi30k-en-de", "wmt14-en-de-paper"]
     tokens = 60 if options.toy else 4000
     results.attempt(partial(measure_calls, device, results))

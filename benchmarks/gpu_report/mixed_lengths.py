@@ -122,7 +122,7 @@ def measure(variant: str, tokens: int, device: torch.device, toy: bool, results:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print."""
-    options, device, results = begin(__doc__, lambda parser: None, arguments)
+    options, device, results = begin(__doc__, arguments)
     columns = ("tokens", "variant", "shapes in an epoch", "real tokens, %", "tokens/s", "MiB", "start, s")
     results.begin("Updates of multi30k-en-de's model on sentences of all lengths", columns)
     for tokens in (300,) if options.toy else (4000, 16000):

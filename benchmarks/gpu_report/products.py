@@ -62,7 +62,7 @@ def measure(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print."""
-    options, device, results = begin(__doc__, lambda parser: None, arguments)
+    options, device, results = begin(__doc__, arguments)
     results.begin("Large products, TFLOP/s", ("precision", "TFLOP/s"))
     large = {name: product_peak(name, device) for name in ("float32", "bfloat16")}
     for name, rate in large.items():

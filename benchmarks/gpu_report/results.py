@@ -53,7 +53,9 @@ class Results:
 
 
 def begin(
-    description: str | None, add_options: Callable[[argparse.ArgumentParser], None], arguments: Any
+    description: str | None,
+    arguments: Any,
+    add_options: Callable[[argparse.ArgumentParser], None] = lambda _: None,
 ) -> tuple[argparse.Namespace, torch.device, Results]:
     """Read the options of a part; return them, the device, and where results go."""
     parser = make_parser(description)

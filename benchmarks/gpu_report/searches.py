@@ -117,7 +117,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print."""
-    options, device, results = begin(__doc__, add_options, arguments)
+    options, device, results = begin(__doc__, arguments, add_options)
     toy = options.toy
     columns = ("model", "precision", "beam", "batch", "search", "sentences/s, first", "again", "same")
     results.begin("Beam search, on sorted batches", columns)

@@ -136,7 +136,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Compare, measure and print."""
-    options, device, results = begin(__doc__, add_options, arguments)
+    options, device, results = begin(__doc__, arguments, add_options)
     toy = options.toy
     large = product_peak("bfloat16", device)
     presets = ["tatoeba-en-de"] if toy else ["multi30k-en-de", "wmt14-en-de-paper"]

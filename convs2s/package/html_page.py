@@ -24,7 +24,7 @@ class HtmlPage:
         target: language of the translation.
 
     Attributes:
-        sentences: to translate; in them, `OBJECT` stands for what stays as it is.
+        sentences: to translate, with an `OBJECT` in place of everything that stays as it is.
     """
 
     def __init__(self, page: str, split: Callable[[str], Sequence[str]], target: str) -> None:

@@ -14,7 +14,7 @@ from pipelines.report.scores import TITLES
 from pipelines.report.significance import Comparison
 
 ABSENT = "–"
-"""Stands for a value that a run does not have."""
+"""Shown where a run has no value."""
 
 
 def to_html(rows: pd.DataFrame | Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> Markup:

@@ -83,7 +83,7 @@ def test_tags_are_placed_between_pieces_where_words_have_no_spaces(tmp_path: Pat
 def test_words_have_the_places_that_they_come_from(tmp_path: Path) -> None:
     """Also those that the model never saw, such as a name in another script or an emoji.
 
-    Objects do not count as unknown characters, of which users are told.
+    Objects are not reported as unknown characters.
     """
     translator = load(write_small_package(tmp_path), "cpu")
     sentence = "ein Haus, Łódź und ￼ 🙂."

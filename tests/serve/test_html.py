@@ -12,7 +12,7 @@ PAGE = (
     '<p>ein <b>Haus</b> &amp; <a href="x?y&amp;z">noch eins</a>. Und <code>ein</code> Hund 🙂.</p>\r\n'
     "<img alt=Haus>"
 )
-UNKNOWN = 3  # &, U and the emoji, but not what <code> stands for
+UNKNOWN = 3  # &, U and the emoji; the content of <code> does not count
 
 
 def post(server: str, path: str = "translate", **fields: Any) -> httpx.Response:

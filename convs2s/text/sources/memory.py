@@ -194,7 +194,7 @@ def plain_text(node: Any, notes: Notes, line: int) -> str:
 
 
 def list_pieces(node: Any, notes: Notes, line: int) -> Iterator[str | None]:
-    """Yield the text of an element in pieces; None stands for what has no text, such as a line break."""
+    """Yield the text of an element in pieces, and None in place of what has no text, such as a line break."""
     yield node.text or ""
     for child in node:
         if isinstance(child.tag, str):  # neither a comment nor a processing instruction

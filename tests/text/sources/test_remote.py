@@ -175,7 +175,7 @@ def test_a_full_disk_stops_a_download_at_once(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_full_disk_is_no_fault_of_the_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the message blamed the archive, users would fetch it again, in vain."""
+    """If the message blamed the archive, users would download it again, which would not help."""
     (tmp_path / "a.tar").write_bytes(make_archive("a.tar", {"text": b"x"}))
     monkeypatch.setattr("tarfile.ExFileObject.read", fill)
     with pytest.raises(OSError, match=r"No space left on device.*out'"):
