@@ -24,9 +24,15 @@ def score_table(results: Sequence[Mapping[str, object]]) -> pd.DataFrame:
 
     A result has `text`: `plain`, or `replaced` if unknown words were replaced; `member`: a seed, or
     `ensemble`; and scores by name. The standard deviation is that of a sample, divided by n - 1; with one
-    seed there is none. The columns are text, member, then the scores, rounded, in the order of DIGITS.
+    seed there is none. The columns are text, member, then the scores, rounded, in the order of DIGITS; a
+    ValueError names a score that DIGITS lacks.
     """
     table = pd.DataFrame(results)
+    if unknown := [name for name in table if name not in ("text", "member", *DIGITS)]:
+        raise ValueError(
+            f"expected scores that DIGITS in convs2s/score/tables.py names, found {', '.join(unknown)}: add "
+            "the number of decimals there; `python -m pytest tests/score` then names the tables that lack it"
+        )
     names = [name for name in DIGITS if name in table]
     parts = []
     for text, rows in table.groupby("text", sort=False):

@@ -56,7 +56,10 @@ def summarize(data: Path, experiment: str = "") -> str:
         table.to_string(col_space={title: len(str(title)) + 1 for title in table}) + "\n",
         f"of {SetIdentity(**read_result(evaluation / 'test_set.json'))}\n",
         *(f"{remark}\n" for remark in list_remarks(read_result(evaluation / "metrics.json"))),
-        *(f"{TITLES[name]:16}{text}" for name, text in read_result(evaluation / "signatures.json").items()),
+        *(
+            f"{TITLES.get(name, name):16}{text}"
+            for name, text in read_result(evaluation / "signatures.json").items()
+        ),
         "\nExample translations\n",
         *show_examples(find(evaluation / "examples.tsv")),
         *list_mistakes(data / "filtered" / "report.json"),
@@ -67,13 +70,16 @@ def summarize(data: Path, experiment: str = "") -> str:
 
 
 def score_table(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return the scores, formatted: a row per seed, mean and standard deviation, and the ensemble if any."""
+    """Return the scores, formatted: a row per seed, mean and standard deviation, and the ensemble if any.
+
+    A score without a title, perhaps of a run of other code, has its own name.
+    """
     if "std" not in set(scores["member"]):  # with one seed, the mean just repeats it
         scores = scores[scores["member"] != "mean"]
     if (scores["text"] == "plain").all():
         scores = scores.drop(columns="text")
     models = scores["member"].replace({"std": "standard deviation", r"^(\d+)$": r"seed \1"}, regex=True)
-    table = scores[[name for name in TITLES if name in scores]].replace({"text": {"plain": "kept"}})
+    table = scores.drop(columns="member").replace({"text": {"plain": "kept"}})
     for name in DIGITS.keys() & table.keys():
         digits = DIGITS[name]
         table[name] = [f"{score:,.{digits}f}" for score in table[name]]

@@ -67,6 +67,14 @@ def test_the_score_table_has_a_row_per_model(data: Path) -> None:
     assert f"\nBLEU            {SIGNATURE}\nchrF2           nc:6\n" in summarize(data)
 
 
+def test_a_score_without_a_title_has_its_own_name(data: Path) -> None:
+    """Another version of the code may have computed it, as in an experiment that adds a score."""
+    write_lines(data / "evaluation" / "scores.csv", ["text,member,bleu,ter", "plain,1,20.5,61.25"])
+    write_json(data / "evaluation" / "signatures.json", {"ter": "tok:tercom"})
+    assert rows(summarize(data), "Scores of the test set") == ["model BLEU ter", "seed 1 20.50 61.25"]
+    assert f"\n{'ter':16}tok:tercom\n" in summarize(data)
+
+
 def test_unknown_characters_are_counted_if_there_are_any(data: Path) -> None:
     """They were copied, not translated, which a BLEU score does not show."""
     assert "unknown char" not in summarize(data)

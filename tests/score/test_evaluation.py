@@ -1,14 +1,24 @@
 """Evaluation of what the tests of the stage evaluate do not reach."""
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
 from convs2s.base.files import read_json, write_folder
-from convs2s.score.corpus_scores import bleu
-from convs2s.score.evaluation import ScoredText, choose_examples, evaluate, read_references
+from convs2s.config.load import parse_yaml
+from convs2s.package import model_card
+from convs2s.score import evaluation
+from convs2s.score.corpus_scores import Score, bleu
+from convs2s.score.evaluation import ScoredText, choose_examples, evaluate, read_references, score_text
+from convs2s.score.rouge import SETTINGS
+from convs2s.score.tables import DIGITS, length_table
+from pipelines import sweep_table
+from pipelines.report import scores, tables
 from tests.decode.parrot import TOKENIZE
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(("language", "name"), [("ja", "char"), ("zh", "zh"), ("ko", "13a")])
@@ -30,3 +40,54 @@ def test_languages_without_spaces_are_scored_in_characters(tmp_path: Path, langu
     assert pd.read_csv(tmp_path / "by_length.csv")["bleu"].tolist() == [round(score, 2)]
     examples = choose_examples(texts[0], references, 2)
     assert (examples["bleu"] > 60).tolist() == [name != "13a", True]
+
+
+@pytest.fixture
+def computed(tmp_path: Path) -> dict[str, Score]:
+    """Every score that the stage evaluate can compute, by name, each of a line of its own."""
+    write_folder(tmp_path / "test", [("a cat sleeps", "eine Katze schläft")])
+    references = read_references(tmp_path / "test", TOKENIZE, ("en", "de"))
+    text = ScoredText("1", "plain", *[["eine Katze"]] * 2)
+    return {
+        name: score
+        for rouge in SETTINGS.values()
+        for name, score in score_text(text, references, rouge).items()
+    }
+
+
+def test_each_table_of_scores_has_every_score(computed: dict[str, Score]) -> None:
+    """A score that a table lacks is computed, but its reader never sees it.
+
+    Only scores with a signature say how good a model is, so the card leaves out the others.
+    """
+    signed = {name for name, score in computed.items() if score.signature}
+    assert computed.keys() == DIGITS.keys(), "DIGITS in convs2s/score/tables.py"
+    assert computed.keys() == scores.TITLES.keys() - {"text"}, "TITLES in pipelines/report/scores.py"
+    assert signed == model_card.SCORES.keys(), "SCORES in convs2s/package/model_card.py"
+
+
+def test_what_shows_some_scores_names_only_those_that_exist(computed: dict[str, Score]) -> None:
+    """One that was renamed would leave a column, or a picture, empty."""
+    tables.summarize_scores({"mean": dict.fromkeys(computed, 1.0)}, [1.0])
+    figures = {figure.partition(",")[0] for figure in sweep_table.FIGURES}
+    assert figures - {"perplexity"} <= computed.keys()
+    stage = parse_yaml((ROOT / "dvc.yaml").read_text(encoding="utf-8"), "dvc.yaml")["stages"]["evaluate"]
+    plots: dict[str, Any] = {}
+    for plot in stage["plots"]:
+        plots |= plot if isinstance(plot, dict) else {}
+    assert plots["data/evaluation/scores.csv"]["x"] in computed
+    by_length = length_table([1], [["a"]], ["a"])
+    assert {plots["data/evaluation/by_length.csv"][axis] for axis in "xy"} <= {*by_length.columns}
+
+
+def test_a_score_without_a_number_of_decimals_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be computed and signed, and then be in no table."""
+    write_folder(tmp_path / "test", [("a", "b")])
+    references = read_references(tmp_path / "test", TOKENIZE, ("en", "de"))
+    monkeypatch.setattr(evaluation, "score_text", lambda *_: {"bleu": Score(1.0, ""), "ter": Score(2.0, "")})
+    with pytest.raises(
+        ValueError, match=r"DIGITS in convs2s/score/tables\.py names, found ter: add the number"
+    ):
+        evaluate([ScoredText("1", "plain", ["b"], ["b"])], references, None, tmp_path)
