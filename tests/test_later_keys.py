@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from convs2s.config.format import FORMAT, READABLE, NewerFormatError, check_format, format_of, newest
+from convs2s.config.format import (
+    FORMAT,
+    READABLE,
+    NewerFormatError,
+    check_format,
+    format_of,
+    newest,
+    numbers_of,
+)
 from convs2s.config.load import parse_params
 from convs2s.config.params import Params
 from convs2s.model.description import digest_of_content, read_description, seal
@@ -32,6 +40,9 @@ from tests.train.tiny import PATHS, default_params, tiny_training, write_tiny
 
 PRESET = "tatoeba-en-de"
 BEFORE = states.FOLDER / "before"
+MAJOR, MINOR, _ = numbers_of(READABLE)
+NEXT = f"{MAJOR}.{MINOR + 1}.0"
+"""The first version that this code cannot read."""
 NEWER = rf"has format {SINCE}; this convs2s reads up to {READABLE}\. Install convs2s {SINCE} or later"
 
 
@@ -119,11 +130,9 @@ def test_a_newer_format_is_named_whatever_else_the_folder_has(tmp_path: Path) ->
     """A newer version may have changed anything else. A format that is no version is another fault."""
     package = write_small_package(tmp_path)
     path = package / "model.json"
-    content = described(package) | {"format": "1.10.0", "unknown": 1}
+    content = described(package) | {"format": NEXT, "unknown": 1}
     path.write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(
-        NewerFormatError, match=r"model\.json has format 1\.10\.0; .* Install convs2s 1\.10\.0"
-    ):
+    with pytest.raises(NewerFormatError, match=rf"model\.json has format {NEXT}; .* Install convs2s {NEXT}"):
         load(package, "cpu")
     content["format"] = "new"
     path.write_text(json.dumps(content | {"sha256": digest_of_content(content)}), encoding="utf-8")
@@ -183,15 +192,15 @@ def test_a_checkpoint_of_a_newer_version_stops_the_training(
     """A training from scratch would cost what the checkpoint holds."""
     training = tiny_training(tmp_path, layers=1)
     folder = WorkFolder(tmp_path / "work", {"seed": "1"})
-    monkeypatch.setattr("convs2s.train.running.checkpoint.FORMAT", "1.2.0")
+    monkeypatch.setattr("convs2s.train.running.checkpoint.FORMAT", NEXT)
     folder.save(training)
     [path] = folder.own.iterdir()
     with pytest.raises(
-        NewerFormatError, match=rf"{path} has format 1\.2\.0; .* Or delete {folder.own} to train"
+        NewerFormatError, match=rf"{path} has format {NEXT}; .* Or delete {folder.own} to train"
     ):
         folder.resume(training)
     other = WorkFolder(tmp_path / "work", {"seed": "2"})
-    assert f"Training starts from scratch: {path} has format 1.2.0" in other.resume(training)
+    assert f"Training starts from scratch: {path} has format {NEXT}" in other.resume(training)
     monkeypatch.undo()
     folder.save(training)
     assert "Training continues from" in folder.resume(training)
