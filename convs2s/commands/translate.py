@@ -115,7 +115,7 @@ def add(commands: Any) -> None:
     add("--processes", type=int, default=1, metavar="N", help=text)
     text = (
         "precision of matrix products; auto is bfloat16 where the processor or GPU is fast with it, else "
-        f"float32; int8 is the fastest on an x86 CPU {FOLDER}"
+        f"float32; int8 is the fastest on an x86 CPU, and computed there even if there is a GPU {FOLDER}"
     )
     add("--precision", choices=["auto", "float32", "bfloat16", "int8"], help=text)
     text = (

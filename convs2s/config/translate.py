@@ -39,7 +39,8 @@ class TranslateParams(Section):
     unless max_length_of or `selection` make a translation depend on its batch."""
     precision: Literal["auto", "float32", "bfloat16", "int8"]
     """Precision of matrix products; softmax and scores are always float32. `auto`: bfloat16 where the
-    processor or GPU multiplies it faster, else float32. int8 is for x86 CPUs."""
+    processor or GPU multiplies it faster, else float32. int8 is for x86 CPUs, and computed there even if
+    there is a GPU."""
     selection: SelectionParams | None
     """Target entries scored in a batch; null: the whole vocabulary."""
     split_sentences: bool = later(True, since="1.1.0")

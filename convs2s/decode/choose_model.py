@@ -156,7 +156,7 @@ def choose_model(seq2seq: Seq2Seq, wanted: Wanted, device: torch.device) -> Sear
     precision = choose_precision(wanted, device).precision
     if precision == "int8" and device.type != "cpu":
         raise ValueError(
-            f"precision int8 is for CPUs, but the device is {device}. Choose auto, or --device cpu."
+            f"precision int8 is for CPUs, but the device is {device}. Choose auto, or the device cpu."
         )
     sample = Sample(seq2seq)
     if device.type == "cpu" and is_engine_wanted():

@@ -16,6 +16,7 @@ from convs2s.decode.translations import Hypothesis
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.ids.candidates import read_candidates
 from convs2s.ids.selection import VocabularySelection
+from convs2s.model.precision import Wanted
 from convs2s.model.storage import load_model
 from convs2s.text.vocabulary.codec import Codec
 
@@ -39,12 +40,12 @@ def load_word_translator(
         models: folders with model.json and weights.safetensors.
         vocabulary: folder of the stage vocabulary.
         candidates: candidates.npz of the stage candidates; read only if `params` selects target tokens.
-        device: such as cpu, cuda or cuda:1; None selects a GPU if there is one.
+        device: such as cpu, cuda or cuda:1; None selects a GPU if there is one, but the CPU for int8.
         processes: number of processes that translate batches in parallel on a CPU.
     """
     if not 1 <= processes <= MOST_PROCESSES:
         raise ValueError(f"processes: expected 1 to {MOST_PROCESSES:,}, found {processes}.")
-    where = find_device(device)
+    where = find_device(device, params.precision)
     source, target = (Codec.load(vocabulary, side) for side in SIDES)
     members = []
     for folder in models:
@@ -69,10 +70,13 @@ def load_word_translator(
     return WordTranslator(model, source, target, params, where, selection, processes)
 
 
-def find_device(name: str | None) -> torch.device:
-    """Return a device by name, None for a GPU if there is one, else the CPU; a ValueError without one."""
+def find_device(name: str | None, precision: Wanted = "auto") -> torch.device:
+    """Return a device by name, or None for one that has this precision: a GPU if there is one, else the CPU.
+
+    Only CPUs have int8. A ValueError if there is no device of the name.
+    """
     if name is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        return torch.device("cuda" if precision != "int8" and torch.cuda.is_available() else "cpu")
     try:
         if not DEVICE.fullmatch(name):
             raise RuntimeError("it is unknown, or does not compute.")

@@ -48,6 +48,8 @@ def choose_precision(wanted: Wanted, device: torch.device) -> Choice:
         return Choice(
             wanted, f"{much}slower than float32, as {hardware}: choose auto or float32", is_slow=True
         )
+    if wanted == "int8" and device.type == "cpu" and torch.cuda.is_available():
+        return Choice(wanted, "as set, and thus on the CPU: for the GPU, choose auto or float32")
     return Choice(wanted, "as set")
 
 

@@ -328,7 +328,7 @@ def load(
 
     Args:
         folders: written by the stage package; the first determines the settings.
-        device: such as cpu, cuda or cuda:1; None selects a GPU if there is one.
+        device: such as cpu, cuda or cuda:1; None selects a GPU if there is one, but the CPU for int8.
         replace: whether unknown words are replaced; None: as packaged.
         candidates: file from `convs2s candidates`: each batch then considers only the target tokens that its
             source tokens are likely to need (§5.4); None: as packaged.

@@ -30,7 +30,7 @@ def run(models: AugmentModels, text: AugmentText, raw: Path, out: Path) -> None:
     # These imports take seconds.
     from convs2s.base.parallel import cores  # noqa: PLC0415
     from convs2s.decode.load import find_device  # noqa: PLC0415
-    from convs2s.package.folder import list_models  # noqa: PLC0415
+    from convs2s.package.folder import list_models, read_settings  # noqa: PLC0415
     from convs2s.package.translator import load  # noqa: PLC0415
 
     files = list_files(back) if back else [raw / "source.txt"]
@@ -42,8 +42,9 @@ def run(models: AugmentModels, text: AugmentText, raw: Path, out: Path) -> None:
     if total == 0:
         raise ValueError(f"{', '.join(map(str, files))}: expected sentences to translate, found none.")
     # Beside a GPU they would read and write words, which none has run yet.
-    processes = cores() if find_device(None).type == "cpu" else 1
-    translator = load(list_models(folder), processes=processes)
+    paths = list_models(folder)
+    device = find_device(None, read_settings(paths[0]).translate.precision)
+    translator = load(paths, processes=cores() if device.type == "cpu" else 1)
     pairs = translate_lines(translator, lines(), total)
     write_folder(out, ((translation, sentence) for sentence, translation in pairs) if back else pairs)
 

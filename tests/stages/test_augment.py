@@ -2,15 +2,18 @@
 
 import contextlib
 import gzip
+import shutil
 from pathlib import Path
 
 import pytest
 
 import convs2s
-from convs2s.base.files import read_folder, write_folder
+from convs2s.base.files import read_folder, read_json, write_folder, write_json
+from convs2s.base.parallel import cores
 from convs2s.config.params import Params
 from convs2s.config.section import NOTHING
 from convs2s.model.description import seal
+from convs2s.package import translator
 from pipelines.stages import augment
 from pipelines.stages._models import check_models
 from tests.package.small_package import write_small_package
@@ -49,6 +52,28 @@ def test_the_training_source_is_translated(
     for batches in (64, 1):
         monkeypatch.setattr("convs2s.decode.load.CHUNK_BATCHES", batches)
         assert run(tmp_path, model) == list(zip(SENTENCES, expected, strict=True))
+
+
+def test_models_with_int8_use_all_cores_even_if_there_is_a_gpu(
+    tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They translate on the CPU; beside a GPU, one process would do, which here takes far longer."""
+    folder = Path(shutil.copytree(model, tmp_path / "model"))
+    settings = read_json(folder / "translate.json")
+    settings["translate"]["precision"] = "int8"
+    write_json(folder / "translate.json", settings)
+    seal(folder)
+    counts = list[int]()
+    load = translator.load
+
+    def note(paths: list[Path], processes: int) -> translator.Translator:
+        counts.append(processes)
+        return load(paths)
+
+    monkeypatch.setattr(translator, "load", note)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    assert len(run(tmp_path, folder)) == len(SENTENCES)
+    assert counts == [cores()]
 
 
 def test_text_is_translated_back(tmp_path: Path, model: Path) -> None:

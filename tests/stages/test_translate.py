@@ -109,3 +109,15 @@ def test_characters_that_the_model_never_saw_change_nothing_else(folders: Path) 
     assert [word for word in best.words if word not in ("🙂", "Łódź")] == known.words
     first, second = read_attention(out / "attention.npz")
     assert (first.source, first.target) == (second.source, second.target)
+
+
+def test_int8_is_computed_on_the_cpu_even_if_there_is_a_gpu(
+    folders: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A stage has no option for a device; its result is the same with and without a GPU, as the log says."""
+    expected = run(folders, precision="int8")
+    assert "products in int8, as set." in capsys.readouterr().err
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    assert run(folders, precision="int8") == expected
+    said = "products in int8, as set, and thus on the CPU: for the GPU, choose auto or float32."
+    assert said in capsys.readouterr().err
