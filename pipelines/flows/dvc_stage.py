@@ -50,7 +50,7 @@ ADVICE = re.compile(  # of DVC, after a stage; a flow's user need not do that fo
 BAR = re.compile(r"\d+%\|.*\|")  # a progress bar's last state ends with a newline like any other line
 
 
-def environment(gpus: Sequence[int] | None, sharing: int = 1) -> dict[str, str]:
+def environment(gpus: Sequence[str] | None, sharing: int = 1) -> dict[str, str]:
     """Return the environment of a stage: that of the flow without Prefect's variables, plus its resources.
 
     Args:
@@ -63,8 +63,8 @@ def environment(gpus: Sequence[int] | None, sharing: int = 1) -> dict[str, str]:
     kept |= {"DVC_NO_ANALYTICS": "1", "PYTHONUNBUFFERED": "1", "SHELL": "/bin/sh"}
     # So that `python` in dvc.yaml is that of the flow, however the worker was started.
     kept["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), kept.get("PATH", os.defpath)])
-    if gpus is not None:  # numbered as nvidia-smi does
-        kept |= {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(map(str, gpus))}
+    if gpus is not None:  # if they are numbers, then as in nvidia-smi
+        kept |= {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(gpus)}
     if sharing > 1:
         kept.setdefault("OMP_NUM_THREADS", str(max(1, cores() // sharing)))
     return kept

@@ -17,7 +17,7 @@ from pipelines.flows import remote
 from pipelines.flows.dvc_stage import GuardedRunner, StageEnded, StageFailed, Stop, environment
 from pipelines.flows.form import RunParams
 from pipelines.flows.graph import Stage, up_to_date
-from pipelines.flows.resources import Leases, visible_gpus
+from pipelines.flows.resources import Leases, has_driver_program, visible_gpus
 
 # One thread per stage, which only waits: for parents, which are submitted first, or for a child process.
 THREADS: Any = ThreadPoolTaskRunner(max_workers=256)
@@ -105,7 +105,7 @@ class StagesRun:
             parents = [self.futures[parent] for parent in needed if parent in self.futures]
             self.futures[stage.title()] = configured.submit(self, stage, wait_for=parents)  # type: ignore[call-overload]
 
-    def environment(self, stage: Stage, gpus: Sequence[int]) -> dict[str, str]:
+    def environment(self, stage: Stage, gpus: Sequence[str]) -> dict[str, str]:
         """Return the environment of a stage with these GPUs and its share of the cores.
 
         Stages of one kind that can run at once share them. The number must not depend on timing, because with
@@ -119,7 +119,8 @@ class StagesRun:
         }
         stages = min(slots, len(to_run))
         sharing = stages * max(1, stage.gpus) if stages > 1 else 1  # a lone training divides them itself
-        return environment(gpus if self.gpus else None, sharing)  # a stage sees only its own GPUs
+        # A stage sees only its own GPUs: not one, either, of a driver that fails.
+        return environment(gpus if self.gpus or has_driver_program() else None, sharing)
 
 
 def faults(states: dict[str, State[Any]]) -> list[str]:
@@ -145,7 +146,7 @@ def run_stage(run: StagesRun, stage: Stage) -> State[Any]:
 def execute(run: StagesRun, stage: Stage) -> str:
     """Bring one stage up to date once it has its GPUs or CPU slot; return the outcome."""
 
-    def runner(gpus: Sequence[int]) -> GuardedRunner:
+    def runner(gpus: Sequence[str]) -> GuardedRunner:
         env = run.environment(stage, gpus)
         return GuardedRunner(stage.root, env, stage.hours, run.stop, get_run_logger().info)
 

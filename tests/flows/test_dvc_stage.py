@@ -82,12 +82,14 @@ def test_it_is_stopped_at_its_deadline() -> None:
 def test_a_stage_does_not_see_prefects_password(monkeypatch: pytest.MonkeyPatch) -> None:
     """It does not use the server, and what it prints is kept in logs."""
     monkeypatch.setenv("PREFECT_API_AUTH_STRING", "admin:pw")
-    assert not [name for name in environment([1, 3]) if name.startswith("PREFECT_")]
+    assert not [name for name in environment(["1", "3"]) if name.startswith("PREFECT_")]
 
 
-@pytest.mark.parametrize(("leased", "visible"), [([1, 3], "1,3"), ([], ""), (None, "0,1,2,3")])
+@pytest.mark.parametrize(
+    ("leased", "visible"), [(["1", "3"], "1,3"), (["MIG-7"], "MIG-7"), ([], ""), (None, "0,1,2,3")]
+)
 def test_a_stage_sees_the_gpus_that_it_has_leased(
-    leased: list[int] | None, visible: str, monkeypatch: pytest.MonkeyPatch
+    leased: list[str] | None, visible: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It must not use those of others; None leaves the choice to the user's variable."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")

@@ -5,8 +5,10 @@ import io
 import json
 import logging
 import os
+import shlex
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -174,9 +176,16 @@ def write_program(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
-def with_gpus(folder: Path, count: int) -> str:
-    """Put a program that acts as nvidia-smi into a folder; return a PATH that begins there."""
-    write_program(folder / "nvidia-smi", f"seq 0 {count - 1}")
+def with_gpus(folder: Path, count: int, mig: Sequence[str] = ()) -> str:
+    """Put a program that acts as nvidia-smi into a folder; return a PATH that begins there.
+
+    The first of its GPUs has MIG devices with these UUIDs.
+    """
+    gpus = [f"{number}, GPU-{number}f6c0a11-0000" for number in range(count)]
+    listed = [f"GPU {gpus[0].replace(', ', ': A100 (UUID: ')})"]
+    listed += [f"  MIG 1g.5gb Device 0: (UUID: {uuid})" for uuid in mig]
+    answers = [shlex.join(["printf", "%s\\n", *lines]) for lines in (listed, gpus)]
+    write_program(folder / "nvidia-smi", f'if [ "$1" = -L ]; then {answers[0]}; else {answers[1]}; fi')
     return f"{folder}{os.pathsep}{os.environ['PATH']}"
 
 
