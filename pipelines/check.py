@@ -21,7 +21,7 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from convs2s.base.messages import inflect, report_errors, visible
+from convs2s.base.messages import inflect, redact, report_errors, visible
 from convs2s.base.parallel import cores
 from convs2s.config.faults import models_in
 from convs2s.config.load import flatten_values, load_params, parse_yaml, read_text
@@ -204,7 +204,7 @@ def describe_reach(params: Params) -> Iterator[str]:
     if params.run.launcher is not None:
         yield f"run.launcher: training runs this command as you: {visible(params.run.launcher)}"
     if params.run.checkpoints is not None:
-        yield f"run.checkpoints: training copies its weights there: {visible(params.run.checkpoints)}"
+        yield f"run.checkpoints: training copies its weights there: {visible(redact(params.run.checkpoints))}"
 
 
 def list_doubts(params: Params) -> Iterator[str]:

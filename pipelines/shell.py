@@ -7,6 +7,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from convs2s.base.messages import redact
+
 
 class CommandFailed(RuntimeError):
     """A program is missing, or exited with a nonzero status; the message contains its output."""
@@ -23,7 +25,7 @@ def run(*arguments: str, cwd: Path, env: Mapping[str, str] | None = None) -> str
         arguments, cwd=cwd, env={**os.environ, **(env or {})}, capture_output=True, text=True, check=False
     )
     if done.returncode:
-        said = done.stderr.strip() or done.stdout.strip()
+        said = redact(done.stderr.strip() or done.stdout.strip())
         status = f"{shlex.join(arguments)} failed in {cwd} with status {done.returncode}"
         raise CommandFailed(f"{status}: {said}" if said else status)
     return done.stdout.rstrip("\n")

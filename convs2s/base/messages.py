@@ -104,6 +104,16 @@ def visible(text: str) -> str:
     return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "\N{REPLACEMENT CHARACTER}", text)
 
 
+def redact(text: str) -> str:
+    """Return a text without the user names, passwords and queries of the addresses in it.
+
+    A password may have any character but spaces and quotes; one that is not quoted in its address, too.
+    """
+    if "//" in text:
+        text = re.sub(r"(?<=//)[^\s/@:'\"]*(:(?!\d+[/\s'\"])[^\s'\"]*)?@", "", text)
+    return re.sub(r"(://[^\s'\")?]*)?\?(?(1)|(?=[\w.%-]+=))[^\s'\")]+", r"\1?...", text)
+
+
 def inflect(number: int, noun: str, plural: str | None = None) -> str:
     """Return a number with its noun: 1 line, 2,000 lines."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -14,7 +14,8 @@ from prefect.client.schemas.actions import WorkPoolCreate
 from prefect.client.schemas.objects import FlowRun, Log
 from prefect.events.schemas.automations import AutomationCore
 from prefect.events.subscribers import FlowRunSubscriber
-from prefect.exceptions import ObjectAlreadyExists
+from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
+from prefect.types import SecretDict
 from ruamel.yaml import YAML
 
 from pipelines import shell
@@ -44,8 +45,13 @@ def deploy() -> None:
 def notify(url: str) -> None:
     """Have the server post a message to a web hook when a run fails, in place of an earlier one."""
     message = {"text": "{{subject}}\n{{body}}"}
-    hook = CustomWebhookNotificationBlock(
-        name="convs2s", url=url, json_data=message, headers=None, cookies=None
+    hook = CustomWebhookNotificationBlock(  # whose `url` its page would show
+        name="convs2s",
+        url="{{url}}",
+        json_data=message,
+        headers=None,
+        cookies=None,
+        secrets=SecretDict({"url": url}),
     )
     block = hook.save("convs2s-failures", overwrite=True)
     content = YAML(typ="safe", pure=True).load(ROOT / "deploy" / "failure-notice.yaml")
@@ -81,10 +87,16 @@ def trigger_and_follow(flow: str, params: Mapping[str, Any]) -> int:
         return follow(run, client)
 
 
-def follow_unfinished(run_id: str | None) -> int:
+def follow_unfinished(run_id: UUID | None) -> int:
     """Follow the run with this id, or the first that has not ended; return an exit status."""
     with get_client(sync_client=True) as client:
-        runs = [client.read_flow_run(UUID(run_id))] if run_id else status.due(client)
+        try:
+            runs = [client.read_flow_run(run_id)] if run_id else status.due(client)
+        except ObjectNotFound:
+            raise ValueError(
+                f"RUN={run_id}: expected the id of a run, which ends the address of its page, found none on "
+                "this server: make flow-status"
+            ) from None
         runs.sort(key=lambda run: not status.is_taken(run))
         if not runs:
             print("Nothing runs, and nothing waits.")

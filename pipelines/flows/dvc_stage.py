@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from convs2s.base.messages import redact
 from convs2s.base.parallel import cores
 from pipelines.flows.process_guard import ENDED_BY_GUARD, TIMED_OUT
 
@@ -115,7 +116,7 @@ class GuardedRunner:
         try:
             with io.TextIOWrapper(process.stdout, encoding="utf-8", errors="replace", newline="") as lines:
                 for line in filter(str.strip, lines):
-                    text = line.rstrip()
+                    text = redact(line.rstrip())  # DVC quotes addresses of remotes
                     if ADVICE.match(text):
                         continue
                     is_bar = line.endswith("\r") or bool(BAR.search(text))

@@ -12,18 +12,22 @@ and never started or stopped. Server, worker and flow runs are identified by the
 import argparse
 import contextlib
 import os
+import re
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
+from uuid import UUID
 
 import httpx
 import psutil
 
+from convs2s.base.messages import redact
 from pipelines.check import check_folders, check_git, check_merge, check_record, describe_reach
 from pipelines.flows import workspace
+from pipelines.flows.addresses import check_address, drop_unusable_proxies
 from pipelines.flows.form import RunParams
 from pipelines.flows.resources import visible_gpus
 from pipelines.flows.workspace import HOME, ROOT
@@ -31,8 +35,12 @@ from pipelines.sweep_table import read_table
 
 SERVER = ["prefect", "server", "start"]
 WORKER = ["prefect", "worker", "start", "--pool"]
+NOT_PREFECT = -1
+MEANINGS = {0: "no answer", NOT_PREFECT: "not Prefect's API, whose address ends in /api"}
+MEANINGS |= dict.fromkeys((301, 302, 307, 308), "a redirect: expected the address that it leads to")
 TARGETS = ("stop", "status", "follow", "notify")  # of the Makefile, with flow- before them
-ADDRESS = f"http://127.0.0.1:{os.environ.get('FLOW_PORT', '4200')}/api"  # of a server started in this clone
+PORT = os.environ.get("FLOW_PORT") or "4200"
+ADDRESS = f"http://127.0.0.1:{PORT}/api"  # of a server started in this clone
 
 
 def settings(address: str, password: str) -> dict[str, str]:
@@ -43,9 +51,28 @@ def settings(address: str, password: str) -> dict[str, str]:
         "PREFECT_SERVER_API_AUTH_STRING": password,
         "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": address.removesuffix("/api"),
         "PREFECT_HOME": str(HOME),
+        # Of Prefect's logging.yml: what makes the formatter of servers, workers and runs.
+        "PREFECT_LOGGING_FORMATTERS_STANDARD_": "pipelines.flows.addresses.make_formatter",
         "DO_NOT_TRACK": "1",
         "USER": psutil.Process().username(),  # DVC fails without, as in docker run --user 1234
     }
+
+
+def check_environment() -> None:
+    """Check the settings that users give us in variables; those that are empty count as unset.
+
+    Prefect checks its own settings.
+    """
+    for name in [name for name, value in os.environ.items() if name.startswith("PREFECT_") and not value]:
+        del os.environ[name]
+    if not re.fullmatch(r"[0-9]{1,5}", PORT) or not 1 <= int(PORT) <= 65535:
+        raise ValueError(f"FLOW_PORT: expected a port from 1 to 65535, found {PORT!r}.")
+    if address := os.environ.get("PREFECT_API_URL"):
+        check_address("PREFECT_API_URL", address, ADDRESS, may_have_secrets=False)
+        os.environ["PREFECT_API_URL"] = address.rstrip("/")
+    workspace.check_password("PREFECT_API_AUTH_STRING", os.environ.get("PREFECT_API_AUTH_STRING", "a:b"))
+    for sentence in drop_unusable_proxies():
+        print(sentence, file=sys.stderr)
 
 
 def set_environment(address: str, password: str) -> None:
@@ -63,7 +90,7 @@ def set_environment(address: str, password: str) -> None:
     ):
         os.environ.pop(name, None)
     for name in ("no_proxy", "NO_PROXY"):
-        os.environ[name] = ",".join(filter(None, [os.environ.get(name), "127.0.0.1", "localhost"]))
+        os.environ[name] = ",".join(filter(None, [os.environ.get(name), "127.0.0.1", "localhost", "::1"]))
     chosen = {name: value for name, value in settings(address, password).items() if value}
     os.environ.update({**chosen, **os.environ})
     # Runs start in another folder. The environment's own path may be that of another clone.
@@ -74,6 +101,7 @@ def use_server(start_missing: bool) -> None:
     """Set the environment of this process and its children; raise a RuntimeError if no server answers."""
     workspace.make_home()
     address = os.environ.get("PREFECT_API_URL")
+    is_chosen = address is not None
     may_start = start_missing and address is None
     if not address:
         server = running("server")  # perhaps on another port
@@ -81,11 +109,17 @@ def use_server(start_missing: bool) -> None:
     set_environment(address, workspace.make_password() if may_start else workspace.read_password())
     if may_start and not status(address):
         start_server(address)
-    if status(address) != httpx.codes.OK:
+    if (found := status(address)) != httpx.codes.OK:
+        advice = "Does it run, and answer at once?"
+        if found == httpx.codes.UNAUTHORIZED:
+            advice = "Copy that file from the clone that started the server."
+        elif found:
+            advice = "Does another program answer there, or a proxy, or is the address incomplete?"
+        start = "Or unset PREFECT_API_URL: `make flow`" if is_chosen else "`make flow`"
         raise RuntimeError(
             f"{address}: expected a Prefect server that accepts the password in .prefect/password, found "
-            f"status {status(address)} (0: no answer). Copy that file from the clone that started the "
-            "server; or unset PREFECT_API_URL, and `make flow FLOW_PORT=4201` starts another one."
+            f"status {found} ({MEANINGS.get(found, 'of HTTP')}). {advice} {start} starts one, with "
+            "FLOW_PORT=4201 on another port."
         )
 
 
@@ -93,9 +127,11 @@ def status(address: str) -> int:
     """Return the HTTP status with which a Prefect server answers our password; 0 if none answers."""
     name, _, password = os.environ.get("PREFECT_API_AUTH_STRING", "").partition(":")
     try:
-        return httpx.get(f"{address}/admin/version", auth=(name, password), timeout=5).status_code
+        answer = httpx.get(f"{address}/admin/version", auth=(name, password), timeout=5)
     except httpx.HTTPError:
         return 0
+    is_json = answer.headers.get("content-type", "").startswith("application/json")
+    return answer.status_code if is_json or not answer.is_success else NOT_PREFECT
 
 
 def server_command(address: str) -> list[str]:
@@ -202,7 +238,8 @@ def parser() -> argparse.ArgumentParser:
         flow.add_argument("--remote", choices=get_args(fields["remote"].annotation), default="none")
     for name in ("stop", "deploy", "server", "status", "notify"):
         commands.add_parser(name)
-    commands.add_parser("follow").add_argument("run", nargs="?", metavar="ID")
+    follow = commands.add_parser("follow", prog="make flow-follow")
+    follow.add_argument("run", nargs="?", type=UUID, metavar="RUN=ID")
     commands.add_parser("worker").add_argument("pool", choices=["pipelines", "remote"])
     return command
 
@@ -226,11 +263,21 @@ def check(params: RunParams, table: str | None = None) -> None:
         print(line, flush=True)
 
 
+def read_hook() -> str:
+    """Ask for the address of a web hook: not an argument, which others on this machine could see."""
+    print("Address of the web hook: ", end="", flush=True)
+    address = sys.stdin.readline().strip()
+    example = "https://hooks.example.org/services/..."
+    check_address("web hook", address, example, may_have_secrets=True)
+    return address
+
+
 def execute(options: argparse.Namespace) -> int:
     """Execute a command; return an exit status."""
     if options.command == "stop":
         print("Stopped." if stop() else "Neither server nor worker was running.")
         return 0
+    check_environment()
     if options.command in {"run", "sweep"}:
         params = RunParams(overrides=options.overrides, parallel=options.parallel, remote=options.remote)
         if options.command == "run":
@@ -242,6 +289,7 @@ def execute(options: argparse.Namespace) -> int:
         workspace.make_home()
         set_environment(ADDRESS, workspace.make_password())
         os.execv(sys.executable, [sys.executable, "-m", *server_command(ADDRESS)])
+    hook = read_hook() if options.command == "notify" else None
     use_server(start_missing=options.command == "follow")
     from pipelines.flows import deployment  # noqa: PLC0415
     from pipelines.flows.status import show  # noqa: PLC0415
@@ -254,8 +302,9 @@ def execute(options: argparse.Namespace) -> int:
             return deployment.follow_unfinished(options.run)
         case "status":
             show()
-        case "notify":  # not an argument, which others on this machine could see: it is a secret
-            deployment.notify(input("Address of the web hook: "))
+        case "notify":
+            assert hook is not None
+            deployment.notify(hook)
         case "deploy":
             deployment.deploy()
     return 0
@@ -267,5 +316,5 @@ if __name__ == "__main__":
     except (RuntimeError, ValueError, OSError, httpx.HTTPError) as error:
         command = sys.argv[1]
         target = {"sweep": "sweep"}.get(command, f"flow-{command}" if command in TARGETS else "flow")
-        print(f"make {target}: {error}", file=sys.stderr)
+        print(f"make {target}: {redact(str(error))}", file=sys.stderr)
         sys.exit(2)

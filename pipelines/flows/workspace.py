@@ -4,6 +4,7 @@ Prefect's API starts processes, so anyone who can call it acts as the user who s
 """
 
 import contextlib
+import re
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
@@ -64,4 +65,15 @@ def make_password() -> str:
 
 def read_password() -> str:
     """Return the password in .prefect/, or an empty string if there is none."""
-    return PASSWORD.read_text(encoding="utf-8").strip() if PASSWORD.exists() else ""
+    if not PASSWORD.exists():
+        return ""
+    password = PASSWORD.read_text(encoding="utf-8", errors="replace").strip()
+    check_password(f"{PASSWORD} (without it, `make flow` makes another)", password)
+    return password
+
+
+def check_password(name: str, password: str) -> None:
+    """Raise a ValueError if this is not user:password; with an empty one, a server would let everybody in."""
+    if not re.fullmatch(r"[^\s:]+:.+", password):
+        found = "another text" if password else "nothing"
+        raise ValueError(f"{name}: expected USER:PASSWORD on one line, found {found}.")

@@ -7,7 +7,6 @@ import difflib
 import errno
 import hashlib
 import logging
-import re
 import stat
 import tarfile
 import zipfile
@@ -21,7 +20,7 @@ import requests
 from filelock import FileLock
 
 from convs2s.base.files import atomic_path
-from convs2s.base.messages import visible
+from convs2s.base.messages import redact, visible
 from convs2s.base.progress_bar import ProgressBar
 from convs2s.config.download import RemoteFile, UrlSource
 from convs2s.text.sources.pair_files import Part, file_part, list_names
@@ -106,23 +105,13 @@ def find_or_fetch(file: RemoteFile, own: Path, fetched: Path) -> Path:
                 )
                 return Path(mirror.fetch(fetched.name, downloader=downloader))
         except (ValueError, requests.RequestException) as error:
-            reasons.append(f"{redact(url)}: {redact(str(error))}")
+            reasons.append(visible(redact(f"{url}: {error}")))  # it may quote a server
             logger.warning(reasons[-1])
         except OSError as error:  # a full disk, which no other mirror can help
             raise OSError(error.errno, error.strerror, str(fetched)) from error
     text = "\n  ".join([f"{own.name} could not be fetched:", *reasons])
     advice = "Check the network, and the urls and the checksum in params.yaml, then run this again."
     raise ConnectionError(f"{text}\n{advice} {own} may hold it instead.")
-
-
-def redact(text: str) -> str:
-    """Return a text with URLs, for messages, without their user names, passwords and queries.
-
-    It may quote a server, which must not control the terminal.
-    """
-    text = re.sub(r"//[^/\s@]*@", "//", text)
-    text = re.sub(r"\?[^\s'\")]+", "?...", text)
-    return visible(text)
 
 
 def unpack(archive: Path, folder: Path) -> None:
