@@ -34,6 +34,7 @@ DECOMPRESSORS: dict[bytes, Any] = {
 }
 GZIP = b"\x1f\x8b"
 BLOCK = 1 << 17  # bytes read or decompressed at once
+WRITTEN_AT_ONCE = 100  # pairs, which saves the time that it takes to check them
 SIDES = ("source", "target")
 CONVERSIONS = {
     codecs.BOM_UTF32_LE: "iconv -f utf-32 -t utf-8",
@@ -300,11 +301,25 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+def require_line(text: str, place: str) -> None:
+    """Raise ValueError if `read_lines` would not give a text back: it has a line feed, or ends in a return.
+
+    Line i of a file belongs to line i of others, so one line too many would move all that follow.
+    """
+    if "\n" in text or text.endswith("\r"):
+        raise ValueError(
+            f"{place}: expected one line of text, found a line end in {reprlib.repr(text)}. Whatever made it "
+            "should have put a space there; please report it, with the file that it was read from."
+        )
+
+
 def write_lines(path: Path, lines: Iterable[str]) -> int:
-    r"""Write lines, each ending in \n, atomically; return how many."""
+    r"""Write lines, each ending in \n, atomically; return how many. Errors as `require_line`."""
     count = 0
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8") as stream:
         for line in lines:
+            if "\n" in line or "\r" in line:
+                require_line(line, f"{path}, line {count + 1:,}")
             stream.write(line + "\n")
             count += 1
     return count
@@ -326,18 +341,31 @@ class PairWriter:
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
         self._source, self._target = ((folder / f"{side}.txt").open("w", encoding="utf-8") for side in SIDES)
+        self._sentences: tuple[list[str], list[str]] = ([], [])  # not written yet
 
     def write(self, source: str, target: str) -> None:
-        """Append a pair; neither sentence may contain a line end."""
-        self._source.write(source + "\n")
-        self._target.write(target + "\n")
+        """Append a pair; errors as `require_line`."""
+        if "\n" in source or "\n" in target or "\r" in source or "\r" in target:
+            for side, line in zip(SIDES, (source, target), strict=True):
+                require_line(line, f"{side} of a pair")
+        sources, targets = self._sentences
+        sources.append(source)
+        targets.append(target)
+        if len(sources) == WRITTEN_AT_ONCE:
+            self._flush()
+
+    def _flush(self) -> None:
+        for stream, sentences in zip((self._source, self._target), self._sentences, strict=True):
+            if sentences:
+                stream.write("\n".join(sentences) + "\n")
+                sentences.clear()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._source.close()
-        self._target.close()
+        with self._source, self._target:
+            self._flush()
 
 
 def write_folder(folder: Path, pairs: Iterable[tuple[str, str]]) -> None:
@@ -384,4 +412,4 @@ def refuse_repeated_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def write_json(path: Path, content: object) -> None:
     """Write readable JSON, atomically."""
-    write_lines(path, [json.dumps(content, indent=2, ensure_ascii=False)])
+    write_lines(path, json.dumps(content, indent=2, ensure_ascii=False).split("\n"))

@@ -4,7 +4,7 @@ import errno
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,12 @@ from convs2s.base.files import (
     read_json,
     temporary_folder,
     write_folder,
+    write_json,
+    write_lines,
 )
+from convs2s.text.corpus.filter import write_splits
+from convs2s.text.sources.pair_files import Part
+from convs2s.text.sources.split import write_split
 
 ROOT = Path(__file__).parents[2]
 
@@ -88,6 +93,52 @@ def test_pairs_come_back_as_written(tmp_path: Path) -> None:
     write_folder(tmp_path / "pairs", iter(pairs))
     assert list(read_folder(tmp_path / "pairs")) == pairs
     assert (tmp_path / "pairs/source.txt").read_bytes() == "a b\n\n🙂\n".encode()
+
+
+def write_pair_with(line: str, folder: Path) -> None:
+    write_folder(folder / "x", [("a", "b"), ("a", line)])
+
+
+def write_part_with(line: str, folder: Path) -> None:
+    write_split([Part("a", iter([("a", "b"), (line, "b")]), {})], folder / "x")
+
+
+def write_splits_with(line: str, folder: Path) -> None:
+    write_splits(folder, iter([("a", "b"), (line, "b")]), [], None)
+
+
+def write_validation_with(line: str, folder: Path) -> None:
+    write_splits(folder, iter([("a", "b")]), [("c", "d"), ("a", line)], None)
+
+
+def write_lines_with(line: str, folder: Path) -> None:
+    write_lines(folder / "x", ["a", line])
+
+
+WRITERS = {
+    "pairs": (write_pair_with, "target of a pair: "),
+    "a part": (write_part_with, "source of a pair: "),
+    "kept pairs": (write_splits_with, "source of a pair: "),
+    "validation pairs": (write_validation_with, "target of a pair: "),
+    "lines": (write_lines_with, "x, line 2: "),
+}
+
+
+@pytest.mark.parametrize("line", ["a\nb", "b\n", "\n", "b\r", "b\r\n"])
+@pytest.mark.parametrize(("write", "place"), WRITERS.values(), ids=WRITERS)
+def test_a_line_end_in_a_line_is_refused(
+    write: Callable[[str, Path], None], place: str, line: str, tmp_path: Path
+) -> None:
+    """Otherwise, one side would have a line more, and all pairs below would be wrong; no count would tell."""
+    with pytest.raises(ValueError, match=rf"{place}expected one line of text, found a line end in '.*report"):
+        write(line, tmp_path)
+    assert not (tmp_path / "x").exists()
+
+
+def test_json_is_written_by_lines(tmp_path: Path) -> None:
+    """Line ends in its strings are escaped."""
+    write_json(tmp_path / "a.json", {"a": ["b\nc\r", "\u2028"]})
+    assert read_json(tmp_path / "a.json") == {"a": ["b\nc\r", "\u2028"]}
 
 
 def test_a_full_disk_leaves_nothing_and_keeps_the_old(

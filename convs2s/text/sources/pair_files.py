@@ -176,8 +176,8 @@ def is_label(cell: str) -> bool:
 
 
 def clean(line: str) -> str:
-    """Return a line without leading byte order marks, which concatenated files have in any line."""
-    return line.lstrip("\ufeff")
+    """Return a line without what joined or twice converted files have: byte order marks, final returns."""
+    return line.lstrip("\ufeff").rstrip("\r")
 
 
 def used_files(paths: Sequence[Path]) -> list[dict[str, str]]:

@@ -30,6 +30,8 @@ def read_two(folder: Path, source: bytes, target: bytes) -> list[tuple[str, str]
         ("a\u2028b\x0bc\x85d\n", "e\rf\n", [("a\u2028b\x0bc\x85d", "e\rf")]),
         # Concatenated files have byte order marks inside, too; within a line, U+FEFF is a character.
         ("\ufeffone\r\n\ufefftwo\r\n", "ei\ufeffns\nzwei\n", [("one", "ei\ufeffns"), ("two", "zwei")]),
+        # A file may have been converted to Windows' line ends twice.
+        ("a\r\r\nb\n", "c\r\n\r\n", [("a", "c"), ("b", "")]),
         # Some editors omit the last line end.
         ("one\ntwo", "eins\nzwei\n", [("one", "eins"), ("two", "zwei")]),
     ],
