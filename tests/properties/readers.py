@@ -48,7 +48,10 @@ MEMORY = b"""<?xml version="1.0" encoding="utf-8"?>
 """
 XLIFF = b"""<xliff version="1.2"><file source-language="en" target-language="de"><body>
 <trans-unit id="1"><source>A <x id="1" equiv-text="n"/></source><target state="final">B</target></trans-unit>
-<trans-unit id="2"><source>A</source><target state="new">A</target></trans-unit></body></file></xliff>
+<trans-unit id="2"><source>A</source><target state="new">A</target></trans-unit>
+<trans-unit id="3"><source>A B</source><seg-source><mrk mtype="seg" mid="1">A</mrk>
+<mrk mtype="seg" mid="2">B</mrk>
+</seg-source><target><mrk mtype="seg" mid="2">B</mrk></target></trans-unit></body></file></xliff>
 """
 TSV = b"a b\tc d\t1\ne\tf\n"
 LANGUAGES = ("en", "de")

@@ -6,7 +6,8 @@ fetches nothing.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from lxml import etree  # type: ignore[import-untyped]
 from convs2s.base.files import DAMAGE_ERRORS, REMOVE_BYTES, damage_error, open_text
 from convs2s.base.messages import inflect
 from convs2s.text.sources.notes import Notes
+from convs2s.text.sources.statuses import Fact, judge, list_attributes, list_properties
 
 XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 IGNORABLE = "{*}ignorable"
@@ -23,8 +25,6 @@ PLACEHOLDERS = {"ph", "x", "ut", "cp"}
 """Inline elements that replace something between words, such as a line break, a variable or an image."""
 CODES = PLACEHOLDERS | {"bpt", "ept", "it", "bx", "ex", "sc", "ec", "sm", "em"}
 """Inline elements whose content is formatting of the original document; that of others, as <g>, is text."""
-UNTRANSLATED = {"new", "needs-translation", "needs-l10n", "initial"}
-"""States of XLIFF 1.2 and 2 by which the target, if any, is not a translation of the source's text."""
 ENTITY = "XML itself has only &amp; &lt; &gt; &quot; &apos;: replace others, for example: sed 's/&nbsp;/ /g'."
 AMPERSAND = "Replace & by &amp;, for example: perl -pe 's/&(?!#?\\w+;)/&amp;/g'."
 ADVICE = {
@@ -46,6 +46,17 @@ class Side(NamedTuple):
     """The element with the text."""
 
 
+class Segment(NamedTuple):
+    """A segment as the file has it, whether it is translated or not."""
+
+    sides: list[Side]
+    facts: list[Fact]
+    """What the file says of its translation."""
+    line: int
+    fault: str = ""
+    """Why its sides cannot be told, to follow "left out segments"."""
+
+
 class Text(NamedTuple):
     """A segment in one language, on one line."""
 
@@ -57,35 +68,45 @@ class Text(NamedTuple):
 def read_memory(path: Path, languages: tuple[str, str]) -> Iterator[tuple[str, str]]:
     """Yield the segments of a memory that are in both languages, without inline codes.
 
-    What is left out is counted, and reported in one warning at the end.
+    Each other segment is counted under one reason, and so is each that is taken but doubtful: all in one
+    warning at the end, which also has the numbers of segments taken and read.
 
     Args:
         languages: codes of source and target; en also finds en-US.
     """
     notes = Notes(path)
     languages_found = set[str]()
-    pairs = 0
+    pairs = segments = 0
     varieties = Counter[str]()  # number of segments used, by code of language
     first_lines = dict[str, int]()
+    original = ""  # code of the language that was translated, of a whole memory
     with open_text(path) as stream:
         # It recovers only so that one forbidden character does not end the file: see require_readable.
-        units = etree.iterparse(stream, tag=UNITS, resolve_entities="internal", no_network=True, recover=True)
+        units = etree.iterparse(
+            stream, tag=(*UNITS, "{*}header"), resolve_entities="internal", no_network=True, recover=True
+        )
         try:
             for _, unit in units:
-                sides = list(list_sides(unit))
-                languages_found |= {base_language(side.code) for side in sides}
-                try:
-                    pair = translated_pair(unit, sides, languages, notes)
-                except UnicodeDecodeError:  # lxml takes &#xD800;, half a character, but does not return it
-                    pair = None
-                    notes.add("left out segments with references to no character", unit.sourceline)
-                if pair:
-                    pairs += 1
-                    source, target = pair
-                    for side in pair:
-                        varieties[side.code] += 1
-                        first_lines.setdefault(side.code, unit.sourceline)
-                    yield source.text, target.text
+                if etree.QName(unit).localname == "header":
+                    original = unit.get("srclang") or original
+                    continue
+                for segment in readable_segments(unit, languages, original, notes):
+                    segments += 1
+                    if segment is None:
+                        continue
+                    languages_found |= {base_language(side.code) for side in segment.sides}
+                    try:
+                        pair = translated_pair(segment, languages, notes)
+                    except UnicodeDecodeError:
+                        pair = None
+                        note_no_character(segment.line, notes)
+                    if pair:
+                        pairs += 1
+                        source, target = pair
+                        for side in pair:
+                            varieties[side.code] += 1
+                            first_lines.setdefault(side.code, segment.line)
+                        yield source.text, target.text
                 forget(unit)
         except etree.XMLSyntaxError as error:
             require_readable(path, units.error_log, notes)
@@ -97,7 +118,7 @@ def read_memory(path: Path, languages: tuple[str, str]) -> Iterator[tuple[str, s
     for code, count in varieties.items():
         if bases[base_language(code)] > 1:
             notes.add(f"segments used in {code}, one of several varieties", first_lines[code], count)
-    notes.warn()
+    notes.warn(f"{pairs:,} of {inflect(segments, 'segment')} taken")
     if not pairs:
         names = ", ".join(sorted(languages_found)) or "no segments"
         raise ValueError(
@@ -106,33 +127,118 @@ def read_memory(path: Path, languages: tuple[str, str]) -> Iterator[tuple[str, s
         )
 
 
-def translated_pair(
-    unit: Any, sides: list[Side], languages: tuple[str, str], notes: Notes
-) -> list[Text] | None:
-    """Return source and target; if either is missing, None, and add a note."""
-    line = unit.sourceline
+def note_no_character(line: int, notes: Notes) -> None:
+    """Note a segment with what lxml cannot return: it takes &#xD800;, half a character."""
+    notes.add("left out segments with references to no character", line)
+
+
+def readable_segments(
+    unit: Any, languages: tuple[str, str], original: str, notes: Notes
+) -> Sequence[Segment | None]:
+    """Return the segments of a unit, as `list_segments`; None for one, with a note, if it cannot be read."""
     if is_ignorable(unit):
-        if any(plain_text(side.node, notes, line) for side in sides):
-            notes.add("left out text between segments (<ignorable>)", line)
-        return None
-    reason = why_untranslated(unit)
-    if reason is not None:
-        notes.add(f"left out segments that are not translated ({reason})", line)
+        note_ignorable(unit, notes)
+        return []
+    try:
+        return list(list_segments(unit, languages, original, notes))
+    except UnicodeDecodeError:
+        note_no_character(unit.sourceline, notes)
+        return [None]
+
+
+def translated_pair(segment: Segment, languages: tuple[str, str], notes: Notes) -> list[Text] | None:
+    """Return source and target; if there is a reason to leave the segment out, None, and add a note."""
+    reason, doubt = judge(segment.facts)
+    reason = reason or segment.fault
+    if reason:
+        notes.add(f"left out segments {reason}", segment.line)
         return None
     texts = list[Text]()
     for language in languages:
-        of_language = [side for side in sides if base_language(side.code) == language]
+        of_language = [side for side in segment.sides if base_language(side.code) == language]
         if not of_language:
-            notes.add(f"left out segments that are not in {' and '.join(languages)}", line)
+            notes.add(f"left out segments that are not in {' and '.join(languages)}", segment.line)
             return None
         if len(of_language) > 1:
-            notes.add(f"segments with several texts in {language}, of which the first is used", line)
+            doubt = f"segments with several texts in {language}, of which the first is used"
         used = of_language[0]
-        texts.append(Text(used.code.lower().replace("_", "-"), plain_text(used.node, notes, line)))
+        texts.append(Text(used.code.lower().replace("_", "-"), plain_text(used.node, notes, segment.line)))
     if not all(side.text for side in texts):
-        notes.add("left out segments with an empty side", line)
+        notes.add("left out segments with an empty side", segment.line)
         return None
+    if doubt:
+        notes.add(doubt, segment.line)
     return texts
+
+
+def list_segments(unit: Any, languages: tuple[str, str], original: str, notes: Notes) -> Iterator[Segment]:
+    """Yield the segments of a unit: one, or those that XLIFF 1.2 marks in both sides, matched by their ids.
+
+    Args:
+        original: code of the language that was translated, in a TMX without one for this unit.
+    """
+    sides = list(list_sides(unit))
+    facts = list(list_facts(unit, languages, original))
+    target = next(unit.iterchildren("{*}target"), None)
+    source = next(
+        (node for name in ("seg-source", "source") for node in unit.iterchildren(f"{{*}}{name}")), None
+    )
+    marks = [list_marks(node) for node in (source, target)]
+    definitions = [
+        node for group in unit.iterchildren("{*}seg-defs") for node in group.iterchildren("{*}seg")
+    ]
+    if not all(marks) and max(map(len, marks)) <= 1:
+        facts += [fact for node in definitions for fact in list_attributes(node)]
+        yield Segment(sides, facts, unit.sourceline)
+        return
+    codes = {etree.QName(side.node).localname: side.code for side in sides}
+    by_id: dict[str | None, tuple[list[Side], list[Side]]] = {}
+    for i, (name, node) in enumerate((("source", source), ("target", target))):
+        for mark in marks[i]:
+            by_id.setdefault(mark.get("mid"), ([], []))[i].append(Side(codes.get(name, ""), mark))
+        if marks[i] and plain_text(node, notes, unit.sourceline, marks[i]):
+            notes.add("left out text between segments (outside of <mrk>)", unit.sourceline)
+    for mid, of_sides in by_id.items():
+        sources, targets = map(len, of_sides)
+        fault = ""
+        if max(sources, targets) > 1:
+            fault = "whose id (mid) another of their unit has, too"
+        elif sources == 0:
+            fault = "whose id (mid) only the target has"
+        elif targets == 0 and target is not None:
+            fault = "whose id (mid) only the source has"
+        own = [node for node in definitions if node.get("id") == mid]
+        for pair in zip_longest(*of_sides):
+            found = [side for side in pair if side is not None]
+            own_facts = [
+                fact for node in (*own, *(side.node for side in found)) for fact in list_attributes(node)
+            ]
+            yield Segment(
+                [side for side in found if side.code], facts + own_facts, found[0].node.sourceline, fault
+            )
+
+
+def list_marks(node: Any) -> list[Any]:
+    """Return the elements that mark segments in a side of a unit of XLIFF 1.2, but none within another."""
+    is_mark = "local-name()='mrk' and @mtype='seg'"
+    return [] if node is None else list(node.xpath(f".//*[{is_mark}][not(ancestor::*[{is_mark}])]"))
+
+
+def list_facts(unit: Any, languages: tuple[str, str], original: str) -> Iterator[Fact]:
+    """Yield what a unit says of its translation into these languages."""
+    variants = [
+        node
+        for node in unit.iterchildren("{*}tuv")
+        if base_language(node.get(XML_LANGUAGE) or node.get("lang") or "") in languages
+    ]
+    for node in (unit, *variants, *unit.iterchildren("{*}target")):
+        yield from list_attributes(node)
+        yield from list_properties(node)
+    if kept := unit.xpath("string((ancestor-or-self::*/@translate)[last()])"):
+        yield "translate", kept
+    translated = unit.get("srclang") or original
+    if translated not in ("", "*all*") and base_language(translated) not in languages:
+        yield "srclang", translated
 
 
 def list_sides(unit: Any) -> Iterator[Side]:
@@ -155,16 +261,13 @@ def is_ignorable(unit: Any) -> bool:
     return bool(etree.QName(unit).localname == "ignorable")
 
 
-def why_untranslated(unit: Any) -> str | None:
-    """Return the attribute by which a unit of XLIFF counts as untranslated, target or not; None if none."""
-    target = next(unit.iterchildren("{*}target"), None)
-    if target is None:
-        return None
-    state = target.get("state") or unit.get("state")
-    if state in UNTRANSLATED:
-        return f"state={state}"
-    is_kept = unit.xpath("string((ancestor-or-self::*/@translate)[last()])") == "no"
-    return "translate=no" if is_kept else None
+def note_ignorable(unit: Any, notes: Notes) -> None:
+    """Note text between the segments of XLIFF 2, which has none but white space in most files."""
+    try:
+        if any(plain_text(side.node, notes, unit.sourceline) for side in list_sides(unit)):
+            notes.add("left out text between segments (<ignorable>)", unit.sourceline)
+    except UnicodeDecodeError:
+        notes.add("left out text between segments (<ignorable>)", unit.sourceline)
 
 
 def base_language(code: str) -> str:
@@ -172,12 +275,16 @@ def base_language(code: str) -> str:
     return re.split("[-_]", code.lower(), maxsplit=1)[0]
 
 
-def plain_text(node: Any, notes: Notes, line: int) -> str:
-    """Return the text of an element on one line; inline codes become their equivalent text, if any."""
+def plain_text(node: Any, notes: Notes, line: int, without: Sequence[Any] = ()) -> str:
+    """Return the text of an element on one line; inline codes become their equivalent text, if any.
+
+    Args:
+        without: elements within it whose text is left out.
+    """
     parts = []
     last = ""  # character of the last part
     is_gap = False
-    for piece in list_pieces(node, notes, line):
+    for piece in list_pieces(node, notes, line, without):
         if piece is None:
             is_gap = True
         elif piece:
@@ -193,17 +300,21 @@ def plain_text(node: Any, notes: Notes, line: int) -> str:
     return " ".join(filter(None, lines))
 
 
-def list_pieces(node: Any, notes: Notes, line: int) -> Iterator[str | None]:
+def list_pieces(node: Any, notes: Notes, line: int, without: Sequence[Any]) -> Iterator[str | None]:
     """Yield the text of an element in pieces, and None in place of what has no text, such as a line break."""
     yield node.text or ""
     for child in node:
         if isinstance(child.tag, str):  # neither a comment nor a processing instruction
             name = etree.QName(child).localname
             equivalent = child.get("equiv-text") or child.get("equiv") or ""
-            if name not in CODES and len(child) == 0 and not child.text:
+            if child in without:
+                yield None
+            elif name == "mrk" and (child.get("mtype") or "").endswith("-deleted"):
+                notes.add("left out texts that a revision deletes (<mrk>)", line)
+            elif name not in CODES and len(child) == 0 and not child.text:
                 yield None  # such as <br/>
             elif name not in CODES:
-                yield from list_pieces(child, notes, line)
+                yield from list_pieces(child, notes, line, without)
             elif equivalent and not equivalent.lstrip().startswith("<"):
                 yield equivalent  # which the standard calls the text to put in place of the code
             elif name in PLACEHOLDERS:

@@ -27,14 +27,20 @@ class Notes:
         self._counts[kind] = self._counts.get(kind, 0) + count
         self._first_lines.setdefault(kind, line)
 
-    def warn(self) -> None:
-        """Log one warning with all kinds, their numbers and first lines; nothing if there are none."""
+    def warn(self, summary: str = "") -> None:
+        """Log one warning with all kinds, their numbers and first lines; nothing if there are none.
+
+        Args:
+            summary: what to say first.
+        """
         kinds = (
             f"{kind}: {count:,}, first in line {self._first_lines[kind]:,}"
             for kind, count in self._counts.items()
         )
         if self._counts:
-            logger.warning("%s: %s", self._path, visible("; ".join(kinds)))
+            logger.warning(
+                "%s: %s", self._path, (f"{summary}: " if summary else "") + visible("; ".join(kinds))
+            )
 
 
 def noted_lines(path: Path, notes: Notes) -> Iterator[str]:

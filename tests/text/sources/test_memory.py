@@ -3,7 +3,8 @@
 import bz2
 import gzip
 import lzma
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from backports import zstd
 
 from convs2s.text.sources.memory import read_memory
 from convs2s.text.sources.pair_files import file_part
+from convs2s.text.sources.statuses import LEFT_OUT, TAKEN
 
 DTD = '<!DOCTYPE tmx SYSTEM "tmx14.dtd" [<!ENTITY a "boom &b;"><!ENTITY b "<hi>bang</hi>">]>'
 TMX = DTD + '\n<tmx version="1.4"><header/><body>{}</body></tmx>'
@@ -80,7 +82,6 @@ def read(folder: Path, content: str | bytes) -> list[tuple[str, str]]:
         (xliff(unit("<target>B</target>", source='a<x id="1" equiv-text="&lt;br/>"/>b')), [("a b", "B")]),
         (xliff(unit("<target xml:lang='de'>B</target>"), target="fr"), [GOOD]),
         (xliff(unit("<target state='final'>B</target>")), [GOOD]),
-        (xliff(unit("<target state='needs-review-translation'>B</target>", "approved='no'")), [GOOD]),
         (xliff2(segment("A <pc id='1'>b</pc><ph id='2' dataRef='d'/>", "C")), [("A b", "C")]),
         (xliff2(segment("A <ph id='2' equiv='{n}'/>", "B", "state='reviewed'")), [("A {n}", "B")]),
     ],
@@ -135,7 +136,9 @@ TWO = tu(("en-US", "A"), ("de-AT", "B")) + tu(("en-US", "A"), ("de-CH", "B"))
             ["translated (translate=no): 1, first in line 3"]),
         (xliff(HELLO + "".join(unit(f"<target state='{state}'>B</target>") for state in (
             "needs-translation", "needs-l10n", "needs-adaptation", "translated", "signed-off"))), 4, [
-            "(state=needs-translation): 1", "(state=needs-l10n): 1"]),
+            "4 of 6 segments taken: left out segments that are not translated (state=needs-translation): 1",
+            "(state=needs-l10n): 1",
+            "segments taken, though they may need a review (state=needs-adaptation): 1, first in line 5"]),
         (xliff2(segment("A", "B") + segment("A", "A", "state='initial'")
             + "<ignorable><source> </source></ignorable><ignorable><source>x</source></ignorable>"), 1, [
             "left out segments that are not translated (state=initial): 1, first in line 3",
@@ -153,6 +156,147 @@ def test_what_is_left_out_or_doubtful_is_counted(
         assert message in record.getMessage()
     assert record.getMessage().startswith(f"{tmp_path / 'x.tmx'}: ")
     assert record.getMessage().count(";") == len("; ".join(messages).split(";")) - 1
+
+
+SDL = """<trans-unit id="u"><source>One. Two. Three.</source>
+<seg-source><g id="9"><mrk mtype="seg" mid="1">One.</mrk> <mrk mtype="seg" mid="2">Two.</mrk></g>
+ <mrk mtype="seg" mid="3">Three.</mrk></seg-source>
+<target><mrk mtype="seg" mid="3">Drei.</mrk> <g id="9">{}</g></target>
+<sdl:seg-defs xmlns:sdl="http://sdl.com/FileTypes/SdlXliff/1.0"><sdl:seg id="1" {}/>
+<sdl:seg id="2" conf="Translated" origin="tm"/><sdl:seg id="3" conf="ApprovedSignOff"/></sdl:seg-defs>
+</trans-unit>
+"""
+"""A unit of Trados, whose translator has put the last sentence first."""
+MARK = '<mrk mtype="seg" mid="{}">{}</mrk>'
+ONE, TWO_MARKED = MARK.format(1, "Eins."), MARK.format(2, "Zwei.")
+ALL = {("One.", "Eins."), ("Two.", "Zwei."), ("Three.", "Drei.")}
+TRACKED = '<mrk mtype="x-sdl-deleted">Ein</mrk><mrk mtype="x-sdl-added">Eins</mrk>.'
+MEMOQ = """<trans-unit xmlns:mq="MQXliff" id="1" mq:status="{}"><source>One.</source><target>Eins.</target>
+<mq:minorversions/></trans-unit>"""
+
+
+def divided(source: str, target: str) -> str:
+    """Return a unit of XLIFF 1.2 with these segments."""
+    return f"<trans-unit id='1'><source>x</source><seg-source>{source}</seg-source>{target}</trans-unit>\n"
+
+
+LEFT = " segments taken: left out segments "
+REVIEW = " taken: segments taken, though they may need a review "
+CHANGED = "<tu creationid='MT!' changeid='Eva'><prop type='x-Context'>0</prop>{}"
+A_B = MARK.format("a", "A") + " " + MARK.format("b", "B")
+
+
+@pytest.mark.parametrize(
+    ("text", "pairs", "message"),
+    [
+        (xliff(SDL.format(ONE + " " + TWO_MARKED, 'conf="Translated"')), ALL, ""),
+        (xliff(SDL.format(TWO_MARKED + ONE, 'conf="Translated" origin="mt"')), ALL,
+            "3 of 3 segments" + REVIEW + "(origin=mt): 1, first in line 3"),
+        (xliff(SDL.format(ONE + TWO_MARKED, 'conf="Draft" origin="mt"')), ALL - {("One.", "Eins.")},
+            "2 of 3" + LEFT + "that are unfinished, suggested or rejected (conf=Draft): 1"),
+        (xliff(SDL.format(ONE + TWO_MARKED, 'percent="0"')), ALL,
+            REVIEW + "(conf=Unspecified): 1, first in line 3"),
+        (xliff(SDL.format(TWO_MARKED, 'conf="Translated"')), ALL - {("One.", "Eins.")},
+            "2 of 3" + LEFT + "whose id (mid) only the source has: 1, first in line 3"),
+        (xliff(SDL.format(TWO_MARKED + MARK.format(1, ""), "conf='Translated'")), ALL - {("One.", "Eins.")},
+            "2 of 3" + LEFT + "with an empty side: 1, first in line 3"),
+        (xliff(SDL.format(ONE + TWO_MARKED + MARK.format(4, "Vier."), "conf='Translated'")), ALL,
+            "3 of 4" + LEFT + "whose id (mid) only the target has: 1, first in line 5"),
+        (xliff(SDL.format(ONE + TWO_MARKED + ONE, "conf='Translated'")), ALL - {("One.", "Eins.")},
+            "2 of 4" + LEFT + "whose id (mid) another of their unit has, too: 2"),
+        (xliff(SDL.format(ONE + TWO_MARKED + "mehr", "conf='Translated'")), ALL,
+            "left out text between segments (outside of <mrk>): 1, first in line 2"),
+        (xliff(SDL.format(MARK.format(1, TRACKED) + TWO_MARKED, "conf='Translated'")), ALL,
+            "left out texts that a revision deletes (<mrk>): 1, first in line 3"),
+        (xliff(HELLO + divided(A_B, "<target>Nur A</target>")), {("Hello", "Hallo")},
+            "1 of 3" + LEFT + "whose id (mid) only the source has: 2, first in line 3"),
+        (xliff(HELLO + divided(A_B, "")), {("Hello", "Hallo")},
+            "1 of 3" + LEFT + "that are not in en and de: 2, first in line 3"),
+        (xliff(HELLO + divided(A_B, f"<target state='new'>{A_B}</target>")), {("Hello", "Hallo")},
+            "1 of 3" + LEFT + "that are not translated (state=new): 2, first in line 3"),
+        (xliff(divided(MARK.format(1, "A"), "<target>B</target>").replace(">x<", ">A<")), {GOOD}, ""),
+        (xliff(HELLO + MEMOQ.format("Rejected by Eva")), {("Hello", "Hallo")},
+            "1 of 2" + LEFT + "that are unfinished, suggested or rejected (status=Rejected by Eva): 1"),
+        (xliff(MEMOQ.format("Proofread")), {("One.", "Eins.")}, ""),
+        (xliff(HELLO + MEMOQ.format("PreTranslated")), {("Hello", "Hallo")},
+            "rejected (status=PreTranslated): 1"),
+        (xliff(unit("<target state='final' state-qualifier='leveraged-mt'>B</target>")), {GOOD},
+            "1 of 1 segment" + REVIEW + "(state-qualifier=leveraged-mt): 1"),
+        (xliff(unit("<target>B</target>", "y:editStatus='Hans' xmlns:y='y'")), {GOOD},
+            REVIEW + "(editStatus): 1"),
+        (xliff(unit("<target state='x-odd one'>B</target>")), {GOOD}, REVIEW + "(state=x-odd one): 1"),
+        (TMX.format(CHANGED.replace('{}', tu(("en", "A"), ("de", "B"))[4:])), {GOOD}, ""),
+        (en_de("A").replace("<header/>", "<header srclang='en-US'/>"), {GOOD}, ""),
+        (en_de("A").replace("<header/>", "<header srclang='fr'/>"), {GOOD},
+            REVIEW + "(srclang=fr): 1, first"),
+        (en_de("A").replace("<tu>", "<tu><prop type='x-Status:SinglePicklist'>done</prop>"), {GOOD},
+            "(Status): 1"),
+    ],
+)  # fmt: skip
+def test_segments_are_matched_by_id_and_judged_by_their_status(
+    text: str, pairs: set[tuple[str, str]], message: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As programs for translators write them: half translated, reordered, suggested by machines."""
+    found = read(tmp_path, text)
+    assert len(found) == len(pairs) and set(found) == pairs
+    assert message in caplog.text if message else not caplog.text
+
+
+TU = en_de("A")
+DEFINED = "<target>B</target><s:seg-defs xmlns:s='s'><s:seg conf='Translated' {}/></s:seg-defs>"
+PLACES = {
+    "state": xliff(unit("<target state='{}'>B</target>")),
+    "subState": xliff2(segment("A", "B", "state='final' subState='{}'")),
+    "state-qualifier": xliff(unit("<target state-qualifier='{}'>B</target>")),
+    "approved": xliff(unit("<target>B</target>", "approved='{}'")),
+    "translate": xliff(unit("<target>B</target>", "translate='{}'")),
+    "sdl:seg conf": xliff(unit(DEFINED.replace("Translated' {}", "{}'"))),
+    "x-ConfirmationLevel": TU.replace("<tu>", "<tu><prop type='x-ConfirmationLevel'>{}</prop>"),
+    "sdl:seg origin": xliff(unit(DEFINED.replace("{}", "origin='{}'"))),
+    "x-Origin": TU.replace("<tu>", "<tu><prop type='x-Origin'>{}</prop>"),
+    "mq:status": xliff(unit("<target>B</target>", "xmlns:mq='q' mq:status='{}'")),
+    "m:confirmed": xliff(unit("<target>B</target>", "xmlns:m='m' m:confirmed='{}'")),
+    "creationid": TU.replace("<tu>", "<tu creationid='{}'>"),
+    "srclang": TU.replace("<tu>", "<tu srclang='{}'>"),
+}
+"""A memory with each attribute that the documentation lists."""
+
+
+def documented() -> Iterator[tuple[str, str, str]]:
+    """Yield each attribute with each of its values, and what docs/own-data.md says of the segment."""
+    page = (Path(__file__).parents[3] / "docs" / "own-data.md").read_text(encoding="utf-8")
+    rows = page.partition("| attribute | taken |")[2].partition("\n\n")[0].split("\n")[2:]
+    for row in rows:
+        names, *cells = row.strip("|").split("|")
+        for verdict, cell in zip(("taken", "taken and counted", "left out"), cells, strict=True):
+            values = [value for value in re.findall("`(.+?)`", cell) if value != "changeid"]
+            for name in PLACES.keys() & re.findall("`(.+?)`", names):
+                for value in [*values, *(["x-other"] if re.search(r"\bany\b|another", cell) else [])]:
+                    yield name, value, verdict
+
+
+@pytest.mark.parametrize(("name", "value", "verdict"), list(documented()))
+def test_a_status_means_what_the_documentation_says(
+    name: str, value: str, verdict: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody sees in the result which segments were left out, so the table and the counts must be right."""
+    text = PLACES[name].replace("{}", value)
+    if verdict == "left out":
+        with pytest.raises(ValueError, match="expected segments in en and de"):
+            read(tmp_path, text)
+        assert "0 of 1 segment taken: left out segments that are " in caplog.text
+        assert f"={value}): 1, first in line 2" in caplog.text
+    else:
+        assert read(tmp_path, text) == [GOOD]
+        assert ("1 of 1 segment taken: segments taken, though" in caplog.text) == (verdict != "taken")
+        assert f"={value}): 1, first in line 2" in caplog.text or verdict == "taken"
+
+
+def test_the_documentation_lists_every_status() -> None:
+    """A value that only the code knows would surprise."""
+    assert {name for name, *_ in documented()} == PLACES.keys()
+    known = {value for listed in (*TAKEN.values(), *LEFT_OUT.values()) for value in listed.split()}
+    assert known - {value for _, value, _ in documented()} == set(map(str, range(2, 12)))
 
 
 LAUGHS = "".join(f'<!ENTITY l{i} "{f"&l{i - 1};" * 10}">' for i in range(1, 10))
