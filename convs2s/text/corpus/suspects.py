@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from convs2s.base.messages import inflect
 from convs2s.text.corpus.scripts import LETTER, SCRIPTS, script_pattern, writer_of
-from convs2s.text.languages import language_name
+from convs2s.text.headings import is_heading
 
 Pair = tuple[str, str]
 
@@ -26,7 +26,6 @@ DIGITS = re.compile(r"\d").findall
 WORDS = re.compile(r"[^\W\d_]+").findall
 ENDINGS = {"?": 1, "？": 1, "؟": 1, "!": 2, "！": 2, ":": 3, "：": 3}
 """Last characters that a translation usually has, too, as numbers from 1."""
-HEADINGS = {"source", "target", "src", "tgt", "trg", "text", "original", "translation", "sentence"}
 
 SAMPLED = 10_000
 """Pairs of which words are compared, spread over the corpus, at most."""
@@ -187,13 +186,6 @@ def describe_suspects(found: Mapping[str, Suspects], languages: tuple[str, str])
             if name in scripts:
                 advice = advice.format(script_pattern(scripts[name]))
             yield f"train: {inflect(suspects.pairs, 'pair')} of {suspects.of:,} {kind.fault}{place}. {advice}"
-
-
-def is_heading(pair: Pair, languages: tuple[str, str]) -> bool:
-    """Return whether both sides only name what is below: a language, or the side itself."""
-    names = HEADINGS | {*languages} | {language_name(code).lower() for code in languages}
-    sides = [set(WORDS(side.lower())) for side in pair]
-    return all(side and side <= names for side in sides)
 
 
 class Sample:

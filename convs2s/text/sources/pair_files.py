@@ -11,20 +11,19 @@ import pooch
 from convs2s.base.files import open_text, read_pairs
 from convs2s.base.messages import inflect
 from convs2s.config.download import PairFiles
+from convs2s.text.headings import is_heading
 from convs2s.text.sources.memory import read_memory
 from convs2s.text.sources.notes import Notes, noted_lines
 from convs2s.text.sources.tagged_text import read_segment_pairs, read_tagged_pairs
 
 SEGMENTED_FILE = re.compile(r".*\.(sgml?|xml)(\.(gz|bz2|xz|zst))?", re.IGNORECASE)
 FEW = 10  # rows of a TSV that tell nothing about the others
-RARE = 1000  # one row in so many that could be a header does not make the first row an ordinary one
+RARE = 1000  # rows of which one other may look like a header; among fewer, nothing follows from its looks
 NUMBER = re.compile(r"[-+]?[\d.,]+(?:[eE][-+]?\d+)?").fullmatch
 QUOTED = re.compile(r"\".*\"|'.*'").fullmatch
 DOUBLED = re.compile(r'"[^"]*""(?:[^"]|"")*"').fullmatch
 QUOTES = "rows with quotes around each field, kept as text"
 ESCAPE = re.compile(r"\\[nrt]").search
-HEADINGS = {"source", "src", "target", "tgt", "text", "sentence", "translation", "input", "output", "lang"}
-"""Words of headers that are recognized in a table of any size."""
 
 
 @dataclass(frozen=True)
@@ -161,10 +160,11 @@ class TableCheck:
 
     def _has_header(self) -> bool:
         """Return whether row 1 names the columns, judging by its words, or as no other row is like it."""
-        words = [set(re.findall(r"[^\W\d_]+", side.lower())) for side in self._sides(self._first_row)]
-        is_named = all(side and side <= HEADINGS | {*self._languages} for side in words)
+        if is_heading(self._sides(self._first_row), self._languages):
+            return True
+        # A short sentence without a full stop, by chance the only one, is far more common than a header.
         is_like_no_other = self._is_like_header and self._others_like_header * RARE < self._rows
-        return is_named or (self._rows >= FEW and (is_like_no_other or bool(self._numeric_below)))
+        return (is_like_no_other and self._rows >= RARE) or (self._rows >= FEW and bool(self._numeric_below))
 
     def _sides(self, cells: list[str]) -> list[str]:
         return [clean(cells[i]).strip() for i in self._columns]

@@ -3,13 +3,17 @@
 import bz2
 import gzip
 import lzma
+import random
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from backports import zstd
 
+from convs2s.text.headings import is_heading
 from convs2s.text.sources.pair_files import file_part
+
+ROOT = Path(__file__).parents[3]
 
 PACK: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstd.compress
@@ -111,6 +115,7 @@ def test_a_missing_file_or_a_short_line_of_a_tsv_is_named(tmp_path: Path) -> Non
 
 
 ROWS = [[f"the {word} sleeps on", f"{word} schläft weiter"] for word in "abcdefghijkl"]
+PHRASES = [[f"go {word}", f"geh {word}"] for word in "abcdefghijkl"]
 LONG = [[f"the {number} sheep sleep.", f"{number} Schafe schlafen."] for number in range(1200)]
 
 
@@ -132,6 +137,10 @@ HEADER = "a row that looks like a header, taken as a pair: 1, first in line 1"
         ([["en", "de"], *ROWS], HEADER),
         ([["source_text", "Target text"], ["x", "y"]], HEADER),
         ([["English", "German (formal)"], *LONG], HEADER),
+        ([["English", "German"], ["Hi", "Hey"]], HEADER),
+        ([["English", "German"]], HEADER),
+        ([["German", "English"], *PHRASES], HEADER),
+        ([["Frage", "Antwort"], *LONG], HEADER),
         ([["Resumption", "Wiederaufnahme", "score"], *([*row, "0.5"] for row in LONG)], HEADER),
         ([["the id.", "die Nummer.", "id"], *([*row, str(i)] for i, row in enumerate(ROWS))], HEADER),
         ([*LONG, ["a", "b", "c"], ["a", "b", "c"]],
@@ -141,6 +150,8 @@ HEADER = "a row that looks like a header, taken as a pair: 1, first in line 1"
         (ROWS, ""),
         (LONG, ""),
         ([["Hi", "Hey"], ["go", "geh"], *ROWS], ""),
+        ([["Hi", "Hey"], *LONG[:900]], ""),
+        ([["English", "Englisch"], *PHRASES], ""),
         ([["Hi", "Hey"], *LONG, ["go", "geh"], ["No", "Nein"], ["Yes", "Ja"]], ""),
         ([['"Yes," he said.', "a."], *ROWS], ""),
         ([["1", ""], *([str(i), str(i)] for i in range(999)), ["x", "y"]], ""),  # is for the filter
@@ -152,6 +163,20 @@ def test_a_table_that_is_not_quite_one_is_warned_of(
     """A warning names file, line and what was done, wherever in the file the row is."""
     assert len(table(rows, tmp_path)) == len(rows)
     assert caplog.messages == ([f"{tmp_path / 'x.tsv'}: {message}"] if message else [])
+
+
+def test_no_row_of_a_corpus_looks_like_a_header(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """An alarm that comes by chance is not heard, wherever a table begins and however short it is."""
+    path = ROOT / "data" / "tatoeba-en-de" / "valid.tsv.xz"
+    pairs = list(file_part([path], (0, 1), ("en", "de")).pairs)
+    assert not any(
+        is_heading(pair, languages) for pair in pairs for languages in (("en", "de"), ("de", "en"))
+    )
+    dice = random.Random(1)
+    for rows in (3, 9, 50):
+        for _ in range(100):
+            table([list(pair) for pair in dice.sample(pairs, rows)], tmp_path)
+    assert "header" not in caplog.text
 
 
 @pytest.mark.parametrize(
