@@ -27,11 +27,15 @@ ENGINE_FAILED = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the longest files first.
+    """Run the longest files first, and give tests with a mark ten minutes.
 
     An idle pytest-xdist worker takes tests from the end of another's queue. Run first, each of these files
     stays on one worker, which builds its fixtures once, and none is still running when the others are done.
     """
+    for item in items:
+        is_marked = any(item.get_closest_marker(name) for name in ("slow", "flows", "faults", "gpu"))
+        if is_marked and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(600))
     items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
 
 

@@ -100,3 +100,17 @@ def test_the_style_quotes_the_code(tmp_path: Path) -> None:
         list(read_pairs(tmp_path / "train.en", tmp_path / "train.de"))
     said = str(caught.value).replace(f"{tmp_path}/", "data/own/")
     assert re.sub(r"[\d,]+ ?", "N ", said) == re.sub(r"[\d,]+ ?", "N ", " ".join(error.split()))
+
+
+def test_every_test_has_a_limit(pytestconfig: pytest.Config) -> None:
+    """One that waits in vain would hold up all others, and nobody would know what it waits for."""
+    assert pytestconfig.pluginmanager.hasplugin("timeout")
+    assert float(pytestconfig.getini("timeout")) == 120
+
+
+@pytest.mark.slow
+def test_a_test_with_a_mark_has_ten_minutes(request: pytest.FixtureRequest) -> None:
+    """Two would not do for trainings on a busy machine."""
+    mark = request.node.get_closest_marker("timeout")
+    assert mark is not None
+    assert mark.args == (600,)

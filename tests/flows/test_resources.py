@@ -121,9 +121,10 @@ def test_each_stage_has_gpus_or_a_slot_of_its_own(
     leases = Leases(gpus, slots)
     held = list[list[str]]()
     counts = list[int]()
+    stop = threading.Event()
 
     def hold(count: int) -> None:
-        with leases.lease(count, threading.Event(), print) as leased:
+        with leases.lease(count, stop, print) as leased:
             assert len(leased) == (count if gpus else 0)
             held.append(leased)
             counts.append(len(held))
@@ -133,7 +134,10 @@ def test_each_stage_has_gpus_or_a_slot_of_its_own(
             assert len(set(ids)) == len(ids), "a GPU was leased twice"
 
     with ThreadPoolExecutor() as pool:
-        list(pool.map(hold, wanted))
+        try:
+            list(pool.map(hold, wanted, timeout=20))
+        finally:
+            stop.set()  # or the pool would wait for a lease that is never given back
     assert max(counts) == most
 
 
