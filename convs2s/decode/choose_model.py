@@ -1,18 +1,30 @@
 """The model that searches: the plain one or, on a CPU, the engine's if it computes the same.
 
-When a model is loaded, a few random tokens go through it in one pass, as in training, and again step by step,
-as in search. Sentences of odd lengths are padded, and hypotheses change places between steps, so that
-positions, padding, attention and windows all count.
+When a model is loaded, random tokens go through it in one pass, as in training, and again step by step, as in
+search: through the engine's copy of it or, where there is none, through the model itself. An edit of the
+model may act in some places only, so the sample has
+
+1. a padded batch of very different lengths, down to EOS alone, for many steps. Hypotheses change places after
+   each of them, and sentences leave the batch, the longest neither first nor last;
+2. a sentence alone, without padding, as long as the position table allows;
+3. for the engine, two sentences of the same length, whose steps jump to the position table's last row.
+
+The work is bounded, so larger models have fewer and shorter ones: with the paper's largest model (92 million
+weights in encoder and decoder), sources have up to 40 tokens, 13 in the padded batch, and the steps are those
+of positions 1 to 5 and of the last. Edits that act only in between, or only on longer sources, are not seen
+there.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
-from torch import Tensor
+from jaxtyping import Float, Int
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
@@ -24,6 +36,7 @@ from convs2s.engine.agreement import (
     TOLERANCE,
     VARIABLE,
     describe_difference,
+    difference_of_rows,
     is_engine_wanted,
     relative_difference,
     warn_of_difference,
@@ -32,13 +45,14 @@ from convs2s.ids.vocabulary import EOS, UNK
 from convs2s.model.precision import Precision, Wanted, choose_precision
 from convs2s.model.seq2seq import Seq2Seq, average_attention
 
-LENGTHS = (2, 5)
-"""Source tokens of each sentence of the sample, EOS included."""
-BEAMS = 2
-"""Hypotheses of each sentence."""
-STEPS = 3
-MOST_STEPS = 8
-"""Least and most tokens of a hypothesis; in between, as many as the widest kernel has inputs."""
+ENCODER_WORK, DECODER_WORK = 750_000_000, 30_000_000
+"""Weights of the encoder times tokens of the longest source; weights of the decoder times steps."""
+SOURCE_TOKENS = (40, 1023)
+"""Least and most tokens of the longest source, if the position table allows them."""
+PADDED_TOKENS = 48
+"""Most tokens of the longest source of the padded batch."""
+STEPS = (4, 8)
+"""Least and most steps in a row; at least as many as the widest kernel has inputs, up to eight."""
 ENTRIES = 64
 """Target entries that are scored; all of them would take most of the time."""
 TOLERANCE_OF_STEPS = 0.01
@@ -47,64 +61,141 @@ NAMED = 3
 """Most weights that a message names."""
 
 
+@dataclass(frozen=True)
+class Batch:
+    """Sentences of the sample.
+
+    Attributes:
+        source: ids.
+        places: the target tokens of R = B * H hypotheses, as places in the sample's entries.
+        positions: of these tokens.
+        stay: steps after which every other sentence leaves.
+    """
+
+    source: Int[Tensor, "B S"]
+    places: Int[Tensor, "R T"]
+    positions: Sequence[int]
+    stay: int
+
+
+class Step(NamedTuple):
+    """What a step gives for some rows of a batch."""
+
+    rows: Int[Tensor, "N"]
+    logits: Float[Tensor, "N V"]
+    attention: Float[Tensor, "N S"]
+
+
 class Sample:
-    """Random tokens that fit a model, and what it computes for them in one pass.
+    """Random tokens that fit a model, and what it computes for them.
 
     Raises:
-        ValueError: if there are weights that this pass does not read.
+        ValueError: if there are weights that a pass does not read.
     """
 
     def __init__(self, seq2seq: Seq2Seq) -> None:
-        device = seq2seq.output_layer.bias.device
-        draw = torch.Generator().manual_seed(1)
-        source_size = seq2seq.source_embedding.words.num_embeddings
-        target_size = seq2seq.target_embedding.words.num_embeddings
-        lengths = [min(length, seq2seq.max_source_tokens or length) for length in LENGTHS]
-        source = torch.full((len(lengths), max(lengths)), seq2seq.padding_id)
-        for row, length in enumerate(lengths):
-            source[row, : length - 1] = torch.randint(UNK, source_size, (length - 1,), generator=draw)
-            source[row, length - 1] = EOS
+        self.seq2seq = seq2seq
+        self.device = seq2seq.output_layer.bias.device
+        self.draw = torch.Generator().manual_seed(1)
+        entries = torch.randint(
+            UNK, seq2seq.target_embedding.words.num_embeddings, (ENTRIES,), generator=self.draw
+        )
+        self.entries = torch.cat([torch.tensor([EOS, UNK]), entries]).unique().to(self.device)
         widest = max(block.convolution.kernel_width for block in seq2seq.decoder.layers())
-        steps = min(max(STEPS, widest), MOST_STEPS, seq2seq.max_target_tokens or MOST_STEPS)
-        entries = torch.randint(UNK, target_size, (ENTRIES,), generator=draw)
-        self.entries = torch.cat([torch.tensor([EOS]), entries]).unique().to(device)
-        places = torch.randint(1, len(self.entries), (len(lengths) * BEAMS, steps), generator=draw)
-        places[:, 0] = 0  # EOS, with which a target begins (T19)
-        self.source = source.to(device)
-        self.places = places.to(device)
+        steps = max(afford(DECODER_WORK, seq2seq.decoder, *STEPS), min(widest, 8))
+        self.steps = min(steps, seq2seq.max_target_tokens or steps)
+        longest = afford(ENCODER_WORK, seq2seq.encoder, *SOURCE_TOKENS)
+        padded = min(longest // 3, PADDED_TOKENS)
+        self.padded = self._draw_batch([5, padded, 1, padded // 3], 2, range(self.steps), self.steps // 3)
+        self.alone = self._draw_batch([longest], 1, range(min(2, self.steps)), self.steps)
         with torch.inference_mode(), check_reads(seq2seq):
-            features, attention, _ = seq2seq.features(self.entries[self.places], seq2seq.encode(self.source))
-            self.logits = F.linear(features, *seq2seq.output_rows(self.entries)).float()
-            self.attention = average_attention(attention).float()
+            self.alone_pass = self._pass(self.alone)
+            self.padded_pass = self._pass(self.padded)
+
+    def _draw_batch(self, lengths: Sequence[int], beams: int, positions: Sequence[int], stay: int) -> Batch:
+        """Return sources of about these lengths, EOS included, and `beams` hypotheses for each."""
+        size = self.seq2seq.source_embedding.words.num_embeddings
+        most = self.seq2seq.max_source_tokens or max(lengths)
+        lengths = [min(length, most) for length in lengths]
+        source = torch.full((len(lengths), max(lengths)), self.seq2seq.padding_id)
+        for row, length in enumerate(lengths):
+            source[row, :length] = torch.randint(UNK, size, (length,), generator=self.draw)
+            source[row, length // 2] = UNK
+            source[row, length - 1] = EOS
+        shape = len(lengths) * beams, len(positions)
+        places = torch.randint(1, len(self.entries), shape, generator=self.draw)
+        places[:, -1] = 1  # <unk>
+        if positions[0] == 0:
+            places[:, 0] = 0  # EOS, with which a target begins (T19)
+        return Batch(source.to(self.device), places.to(self.device), positions, stay)
+
+    def _pass(self, batch: Batch) -> list[Step]:
+        """Return what one pass computes."""
+        memory = self.seq2seq.encode(batch.source)
+        features, attention, _ = self.seq2seq.features(self.entries[batch.places], memory)
+        logits = F.linear(features, *self.seq2seq.output_rows(self.entries)).float()
+        weights = average_attention(attention).float()
+        rows = torch.arange(len(batch.places), device=self.device)
+        return [Step(rows, logits[:, step], weights[:, step]) for step in range(len(batch.positions))]
 
     @torch.inference_mode()
     def find_fault(self, model: SearchModel, tolerance: float = TOLERANCE) -> str | None:
-        """Return how a model differs from the pass, step by step; None if only by rounding."""
-        logits, attention = self.run(model.restrict(self.entries))  # in any case, for `Reads`
-        if not self.logits.isfinite().all():
-            return None  # search will say that the weights are damaged
-        compared = {
-            "logits": relative_difference(self.logits, logits),
-            "attention weights": relative_difference(self.attention, attention),
-        }
-        faults = (describe_difference(name, size, tolerance) for name, size in compared.items())
+        """Return how a model differs from the passes, step by step; None if only by rounding."""
+        alone = self._compare(model, self.alone, self.alone_pass, tolerance)
+        return alone or self._compare(model, self.padded, self.padded_pass, tolerance)
+
+    @torch.inference_mode()
+    def find_copy_fault(self, model: SearchModel) -> str | None:
+        """Return how a copy differs from the plain model where the passes do not reach.
+
+        That is at later positions, up to the last, and in an output layer for all entries.
+        """
+        last = (self.seq2seq.max_target_tokens or SOURCE_TOKENS[1]) - 1
+        positions = np.geomspace(min(self.steps, last), last, self.steps // 2).round().astype(int)
+        batch = self._draw_batch([4, 4], 1, sorted(set(positions.tolist())), self.steps)
+        late = self._compare(model, batch, run(StepwiseModel(self.seq2seq, self.entries), batch), TOLERANCE)
+        pairs = zip(self.seq2seq.output_rows(self.entries), self.seq2seq.output_rows(None), strict=True)
+        difference = max(relative_difference(some, every[self.entries]) for some, every in pairs)
+        return late or describe_difference("weights of the softmax layer for all entries", difference)
+
+    def _compare(
+        self, model: SearchModel, batch: Batch, expected: Iterable[Step], tolerance: float
+    ) -> str | None:
+        """Return how a model's steps differ from those expected."""
+        faults = list[str | None]()
+        for one, found in zip(expected, run(model.restrict(self.entries), batch), strict=True):
+            if not one.logits.isfinite().all():
+                continue  # search will say that the weights are damaged
+            logits = difference_of_rows(one.logits[found.rows], found.logits)
+            attention = difference_of_rows(one.attention[found.rows], found.attention)
+            faults.append(describe_difference("logits", logits, tolerance))
+            faults.append(describe_difference("attention weights", attention, tolerance))
         return next(filter(None, faults), None)
 
-    def run(self, model: SearchModel) -> tuple[Float[Tensor, "R T V"], Float[Tensor, "R T S"]]:
-        """Return logits and attention, step by step."""
-        logits = torch.empty_like(self.logits)
-        attention = torch.empty_like(self.attention)
-        rows = torch.arange(len(self.places), device=self.places.device)
-        swapped = rows.view(-1, BEAMS).flip(1).flatten()
-        memory = model.encode(self.source)
-        state = model.start(len(rows))
-        for step in range(self.places.shape[1]):
-            scores, weights, state = model.step(self.places[rows, step], memory, state)
-            logits[rows, step] = all_logits(scores)
-            attention[rows, step] = weights.float()
-            rows = rows[swapped]
-            state = state.select(swapped)
-        return logits, attention
+
+def afford(work: int, stack: nn.Module, least: int, most: int) -> int:
+    """Return how many tokens can go through a stack with this much work."""
+    weights: int = sum(tensor.numel() for tensor in stack.state_dict().values())
+    return min(max(least, work // weights), most)
+
+
+def run(model: SearchModel, batch: Batch) -> Iterator[Step]:
+    """Yield what each step of a model gives; in between, hypotheses change places and sentences leave."""
+    beams = len(batch.places) // len(batch.source)
+    rows = torch.arange(len(batch.places), device=batch.source.device)
+    memory = model.encode(batch.source)
+    state = model.start(len(rows))
+    for step, position in enumerate(batch.positions):
+        if position != step:
+            state = replace(state, steps=position)
+        scores, weights, state = model.step(batch.places[rows, step], memory, state)
+        yield Step(rows, all_logits(scores).float(), weights.float())
+        order = torch.arange(len(rows), device=rows.device).view(-1, beams).flip(1)
+        if (step + 1) % batch.stay == 0 and len(order) > 1:
+            order = order[1::2]
+            memory = memory.select(torch.arange(1, len(rows) // beams, 2, device=rows.device))
+        rows = rows[order.flatten()]
+        state = state.select(order.flatten())
 
 
 @contextmanager
@@ -193,6 +284,7 @@ def build_engine(
         with Reads(seq2seq) as reads:
             exact = EngineModel(seq2seq, "float32" if precision == "float32" else None)
             fault = sample.find_fault(exact)
+        fault = fault or sample.find_copy_fault(exact)
     except Exception as error:  # whatever an edit has led to
         if is_out_of_memory(error):
             raise

@@ -14,6 +14,8 @@ VARIABLE = "CONVS2S_ENGINE"
 """Environment variable: `plain` turns the engine off; `auto`, the default, uses it."""
 TOLERANCE = 1e-4
 """Differences by rounding are 1e-7 to 1e-5 of the largest number."""
+SMALL_ROW = 0.01
+TINY = 1e-30
 
 
 def is_engine_wanted() -> bool:
@@ -36,6 +38,20 @@ def relative_difference(expected: Tensor, found: Tensor, least: float = 0.0) -> 
     largest = max(float(expected.abs().max()), least)
     difference = float((found - expected).abs().max())
     return difference / largest if difference else 0.0
+
+
+def difference_of_rows(expected: Tensor, found: Tensor) -> float:
+    """Return the largest of the rows' differences, each relative to the largest expected number of the row.
+
+    An edit may act on a single row, whose numbers are small. Among those of all rows, at least 1 % of the
+    largest counts.
+    """
+    if expected.shape != found.shape:
+        return float("inf")
+    largest = expected.abs().amax(dim=-1)
+    differences = (found - expected).abs().amax(dim=-1)
+    relative = differences / largest.clamp(min=max(float(SMALL_ROW * largest.max()), TINY))
+    return float(relative.max())
 
 
 def describe_difference(name: str, difference: float, tolerance: float = TOLERANCE) -> str | None:

@@ -9,14 +9,17 @@ import torch
 from torch import Tensor, nn
 from torch.testing import assert_close
 
-from convs2s.decode.choose_model import Sample, choose_model
+from convs2s.decode.choose_model import Sample, choose_model, run
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.engine.decode.model import EngineModel
 from convs2s.model import multistep_attention
 from convs2s.model.decoder import DecoderBlock
 from convs2s.model.glu_block import EncoderBlock, GluConvolution, Residual
+from convs2s.model.multistep_attention import Memory
 from convs2s.model.precision import Wanted, choose_precision
 from convs2s.model.seq2seq import Seq2Seq
+from tests.edits.table import LOCAL_EDITS, LocalEdit
+from tests.edits.tree import edit_here
 from tests.engine.test_model import loaded
 from tests.model.small import VARIANTS
 
@@ -72,6 +75,15 @@ def test_an_edit_of_one_layer_or_one_side_is_noticed(monkeypatch: pytest.MonkeyP
             patch.setattr(kind, "forward", forward)
             with pytest.warns(UserWarning, match="differ by"):
                 assert isinstance(choose(loaded()), StepwiseModel)
+
+
+@pytest.mark.parametrize("edit", LOCAL_EDITS, ids=lambda edit: edit.name)
+def test_an_edit_that_acts_somewhere_is_noticed(monkeypatch: pytest.MonkeyPatch, edit: LocalEdit) -> None:
+    """From a length or a position on, at padding, for one sentence: elsewhere all would be as before."""
+    model = loaded(max_positions=1024)
+    edit_here(monkeypatch, edit.file, edit.replacements)
+    with pytest.warns(UserWarning, match="differ by"):
+        assert isinstance(choose(model), StepwiseModel)
 
 
 def test_where_the_engine_fails_the_plain_model_decodes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,6 +149,19 @@ def test_a_decoder_that_differs_step_by_step_is_an_error(
         choose_model(loaded(), "float32", torch.device(device))
 
 
+def test_a_fault_of_sentences_that_leave_the_batch_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Training never drops a sentence, search does: those that stay must keep what they attend to."""
+
+    def select(self: Memory, sentences: Tensor) -> Memory:
+        padding = None if self.padding is None else self.padding[sentences]
+        return Memory(self.keys[sentences], self.values[sentences], padding, self.lengths[: len(sentences)])
+
+    monkeypatch.setattr(Memory, "select", select)
+    monkeypatch.setenv("CONVS2S_ENGINE", "plain")
+    with pytest.raises(ValueError, match="same position by position as in one pass"):
+        choose(loaded())
+
+
 def test_rounding_of_another_device_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """A step and a whole pass may run different kernels there, which round differently."""
     plain = DecoderBlock.forward
@@ -182,7 +207,10 @@ def test_the_sample_fits_small_tables() -> None:
     """A model may have few positions and only special tokens; the sample must not index beyond its tables."""
     model = loaded(max_positions=4)
     assert (model.max_source_tokens, model.max_target_tokens) == (3, 3)
-    assert Sample(model).source.shape[1] == Sample(model).places.shape[1] == 3
+    sample = Sample(model)
+    assert sample.padded.source.shape[1] == sample.alone.source.shape[1] == sample.padded.places.shape[1] == 3
+    with warnings.catch_warnings(action="error"):
+        assert isinstance(choose(model), EngineModel)
 
 
 def test_the_sample_reaches_the_oldest_input_of_a_window(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,5 +246,7 @@ def test_a_step_follows_an_edit_of_the_model(monkeypatch: pytest.MonkeyPatch) ->
         model = choose(edited := loaded())
     sample = Sample(edited)
     with torch.inference_mode():
-        logits, _ = sample.run(model.restrict(sample.entries))
-    assert_close(logits, sample.logits, atol=1e-5, rtol=1e-5)
+        for one, found in zip(
+            sample.padded_pass, run(model.restrict(sample.entries), sample.padded), strict=True
+        ):
+            assert_close(found.logits, one.logits[found.rows], atol=1e-5, rtol=1e-5)

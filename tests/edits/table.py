@@ -1,7 +1,7 @@
 """Edits of the model as people make them, and what each must change."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 GLU_BLOCK = "convs2s/model/glu_block.py"
 ATTENTION = "convs2s/model/multistep_attention.py"
@@ -258,3 +258,80 @@ EDITS = [
         TRAINING, {"convolution"}, train={"dropout": 0.3},
     ),
 ]  # fmt: skip
+
+
+class LocalEdit(NamedTuple):
+    """An edit that acts in some places only; fields as those of `Edit`."""
+
+    name: str
+    file: str
+    replacements: tuple[tuple[str, str], ...]
+
+
+SCORES = "scores = d @ memory.keys.transpose(1, 2)  # (B, T, S)\n"
+WEIGHTS = "weights = torch.softmax(scores, dim=-1, dtype=torch.float32)\n"
+SCALE = "scale = memory.lengths.sqrt()[:, None, None]\n"
+Z = "z = self.output_map(x)\n"
+ROWS = "rows = torch.arange(first, first + tokens.shape[1], device=tokens.device)\n"
+WORDS = "embedded: Tensor = self.words(tokens)\n"
+INPUT = "x = self.input_map(g)\n"
+STEP = INPUT + "        at = torch.arange(g.shape[1])[:, None] + (state.steps if state else 0)\n"
+LOCAL_EDITS = [
+    LocalEdit("scale of the mean: at most five tokens count", ATTENTION,
+              ((SCALE, "scale = memory.lengths.clamp(max=5).sqrt()[:, None, None]\n"),)),
+    LocalEdit("scale of the mean: at least three tokens count", ATTENTION,
+              ((SCALE, "scale = memory.lengths.clamp(min=3).sqrt()[:, None, None]\n"),)),
+    LocalEdit("only the five likeliest positions are attended to", ATTENTION,
+              ((WEIGHTS, WEIGHTS
+                + "    least = weights.topk(min(5, weights.shape[-1]), dim=-1).values[..., -1:]\n"
+                + "    weights = weights.masked_fill(weights < least, 0.0)\n"),)),
+    LocalEdit("attention to the 41st position and later ones is halved", ATTENTION,
+              ((WEIGHTS, WEIGHTS
+                + "    weights = torch.cat([weights[..., :40], 0.5 * weights[..., 40:]], dim=-1)\n"),)),
+    LocalEdit("attention is sharper in a batch without padding", ATTENTION,
+              ((SCORES, SCORES + "    if memory.padding is None:\n        scores = 1.1 * scores\n"),)),
+    LocalEdit("keys are larger in a batch of different lengths", ENCODER,
+              ((Z, Z + "        z = z if padding is None else 1.1 * z\n"),)),
+    LocalEdit("EOS is not attended to in sources of more than eight tokens", ATTENTION,
+              ((SCORES, SCORES + "    ends = memory.lengths[:, None, None] - 1\n"
+                "    is_end = (torch.arange(scores.shape[-1]) == ends) & (ends >= 8)\n"
+                "    scores = scores.masked_fill(is_end, -math.inf)\n"),)),
+    LocalEdit("key of the first position is zero", ENCODER,
+              ((Z, Z + "        z = torch.cat([0 * z[:, :1], z[:, 1:]], dim=1)\n"),)),
+    LocalEdit("values are z from position 21 on", ENCODER,
+              (("return z, (z + e) * self.scale",
+                "return z, (z + torch.cat([e[:, :20], 0 * e[:, 20:]], dim=1)) * self.scale"),)),
+    LocalEdit("keys of a batch's second sentence are larger", ENCODER,
+              ((Z, Z + "        z = torch.cat([z[:1], 1.1 * z[1:2], z[2:]])\n"),)),
+    LocalEdit("positions end at 100", EMBEDDING, ((ROWS, ROWS.replace("\n", ".clamp(max=100)\n")),)),
+    LocalEdit("last position has the row before it", EMBEDDING,
+              ((ROWS, ROWS.replace("\n", ".clamp(max=len(self.positions.weight) - 2)\n")),)),
+    LocalEdit("unknown words have no vector", EMBEDDING,
+              ((WORDS, WORDS.replace("\n", ".masked_fill((tokens == 2)[..., None], 0.0)\n")),)),
+    LocalEdit("padding counts in the encoder's blocks in sources of more than nine tokens", GLU_BLOCK,
+              (("x if padding is None else x.masked",
+                "x if padding is None or x.shape[1] > 9 else x.masked"),)),
+    LocalEdit("encoder's convolution is smaller at the last position", GLU_BLOCK,
+              ((GLU, "y = F.glu(self.window_map(x), dim=-1)\n"
+                "        return torch.cat([y[:, :-1], 0.9 * y[:, -1:]], dim=1) if right else y"),)),
+    LocalEdit("residual sum is larger in sequences of more than 30", GLU_BLOCK,
+              (("return (output + block_input) * SQRT_HALF",
+                "return (output + block_input) * (SQRT_HALF if output.shape[1] <= 30 else 0.72)"),)),
+    LocalEdit("seventh target token has half the vector", DECODER,
+              ((INPUT, STEP + "        x = torch.where(at == 6, self.input_map(0.5 * g), x)\n"),)),
+    LocalEdit("decoder's input is smaller from position 500 on", DECODER,
+              ((INPUT, STEP + "        x = torch.where(at >= 500, 0.9 * x, x)\n"),)),
+    LocalEdit("softmax layer has a temperature, but not with vocabulary selection", SEQ2SEQ,
+              (("            return weight, bias\n", "            return weight / 2, bias / 2\n"),)),
+    LocalEdit("<unk> is never written", SEQ2SEQ,
+              (("        bias: Tensor = self.output_layer.bias\n",
+                "        bias: Tensor = self.output_layer.bias.clone()\n        bias[2] = -1e4\n"),)),
+    LocalEdit("words are replaced by the top layer's attention in long sources", SEQ2SEQ,
+              (("return torch.stack(list(layers)).mean(dim=0)",
+                "attended = list(layers if layers[-1].shape[2] < 40 else layers[-1:])\n"
+                "    return torch.stack(attended).mean(dim=0)"),)),
+    LocalEdit("softmax layer's input is smaller after EOS", SEQ2SEQ,
+              (("return self.dropout(x), attention",
+                "return self.dropout(x) * (1 - 0.1 * (target_input == 1)[..., None].float()), attention"),)),
+]  # fmt: skip
+"""Each is seen when a model is loaded, though most tokens, positions, sentences or batches are as before."""

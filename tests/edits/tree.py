@@ -6,11 +6,13 @@ import multiprocessing
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+import types
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numba
+import pytest
 
 from tests.train.tiny import ROOT
 
@@ -23,10 +25,7 @@ def copy_with_edit(folder: Path, file: str, replacements: Replacements) -> Path:
 
     Compiled loops are kept beside their source, so the copy finds them through the links.
     """
-    content = (ROOT / file).read_text(encoding="utf-8")
-    for old, new in replacements:
-        assert content.count(old) == 1, f"{file}: expected {old!r} once, found it {content.count(old)} times"
-        content = content.replace(old, new)
+    content = edit(file, replacements)
     path = Path(file)
     for parent in list(path.parents)[-2::-1]:  # convs2s first
         (folder / parent).mkdir(parents=True)
@@ -35,6 +34,55 @@ def copy_with_edit(folder: Path, file: str, replacements: Replacements) -> Path:
                 (folder / parent / entry.name).symlink_to(entry)
     (folder / file).write_text(content, encoding="utf-8")
     return folder
+
+
+def edit(file: str, replacements: Replacements) -> str:
+    """Return the edited text of a file."""
+    content = (ROOT / file).read_text(encoding="utf-8")
+    for old, new in replacements:
+        assert content.count(old) == 1, f"{file}: expected {old!r} once, found it {content.count(old)} times"
+        content = content.replace(old, new)
+    return content
+
+
+def edit_here(monkeypatch: pytest.MonkeyPatch, file: str, replacements: Replacements) -> None:
+    """Edit the functions and methods of a module in this process; not constructors, nor what it defines."""
+    module = importlib.import_module(file.removesuffix(".py").replace("/", "."))
+    edited: dict[str, Any] = {"__name__": module.__name__}
+    source = edit(file, replacements)
+    exec(compile(source, file, "exec"), edited)  # the project's own text
+    before: dict[str, Any] = {"__name__": module.__name__}
+    exec(compile((ROOT / file).read_text(encoding="utf-8"), file, "exec"), before)
+    changed = 0
+    for place, old, new in list_functions(before, edited):
+        if (old.__code__.co_code, old.__code__.co_consts) != (new.__code__.co_code, new.__code__.co_consts):
+            function = types.FunctionType(new.__code__, vars(module), new.__name__, new.__defaults__)
+            for user in [getattr(module, place)] if place else list_users(module, new.__name__):
+                monkeypatch.setattr(user, new.__name__, function)
+            changed += 1
+    assert changed, f"{file}: expected an edited function, found none"
+
+
+def list_users(module: types.ModuleType, name: str) -> list[types.ModuleType]:
+    """Return the modules that have a function of this one, under its name."""
+    function = getattr(module, name)
+    return [user for user in list(sys.modules.values()) if vars(user).get(name) is function]
+
+
+def list_functions(
+    before: dict[str, Any], edited: dict[str, Any]
+) -> Iterator[tuple[str, types.FunctionType, types.FunctionType]]:
+    """Yield the functions of two versions of a module, with the name of their class, if any."""
+    for name, new in edited.items():
+        if getattr(new, "__module__", None) != before["__name__"]:
+            continue
+        old = before[name]
+        if isinstance(new, types.FunctionType):
+            yield "", old, new
+        elif isinstance(new, type):
+            for member, method in vars(new).items():
+                if isinstance(method, types.FunctionType) and member != "__init__":
+                    yield name, vars(old)[member], method
 
 
 def run_routes(tree: Path, out: Path, *arguments: Any) -> dict[str, dict[str, Any]]:
