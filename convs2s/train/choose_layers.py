@@ -1,7 +1,8 @@
 """The layers and the loss of a training: the engine's, where they compute what the plain ones do.
 
 When a training is built, the loss and the gradients of a few of its sentence pairs are computed both ways,
-with the same dropout masks. A fast layer that changes them by more than rounding is left out.
+with the same dropout masks. A fast layer that changes them by more than rounding is left out. The pairs have
+very different lengths, as an edit may act only from a position on, only at padding, or only at an end.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,8 +10,10 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
@@ -23,6 +26,7 @@ from convs2s.engine.agreement import (
 )
 from convs2s.engine.train.gpu_layers import GpuAttention, GpuDecoder, GpuGluConvolution
 from convs2s.engine.train.layers import FastDropout, FastGluConvolution, dropout, fast_softmax_loss
+from convs2s.ids.batching import Indices
 from convs2s.model.decoder import Decoder
 from convs2s.model.glu_block import GluConvolution
 from convs2s.model.multistep_attention import MultistepAttention
@@ -30,10 +34,12 @@ from convs2s.train.loss import softmax_loss
 from convs2s.train.training import Training
 
 PAIRS = 8
-SMALL_GRADIENT = 0.03
+MOST_TOKENS = 64
+"""Tokens of the longest side of a pair; longer pairs are compared only if there are no others."""
+SMALL_GRADIENT = 0.1
 """Differences are relative to a weight's largest gradient, but at least to this share of the largest of all.
 
-Where terms cancel, as for a bias before a batch norm, gradients are only rounding: up to 1e-6 of the largest.
+Where terms cancel, as for a bias before a batch norm, gradients are only rounding: up to 6e-6 of the largest.
 """
 
 
@@ -155,7 +161,9 @@ def loss_and_gradients(training: Training, chosen: Mapping[FastLayer, bool]) -> 
     """Return the summed loss of a few pairs with the chosen layers, and the gradients of trained weights."""
     use(training, chosen)
     device = training.workers.device
-    inputs = training.inputs(training.train, range(min(PAIRS, len(training.train.source))))
+    sides = training.train.source, training.train.target
+    pairs = choose_pairs(np.maximum(*(side.lengths for side in sides)))
+    inputs = training.inputs(training.train, pairs)
     parameters = [weight for weight in training.model.parameters() if weight.requires_grad]
     devices = [] if device.type == "cpu" else [device]
     with torch.random.fork_rng(devices=devices), EngineMasks() if device.type == "cpu" else nullcontext():
@@ -163,6 +171,14 @@ def loss_and_gradients(training: Training, chosen: Mapping[FastLayer, bool]) -> 
         loss, _ = training.losses(training.params.label_smoothing).train()(*inputs, None)
         gradients = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
     return Result(loss.detach(), gradients)
+
+
+def choose_pairs(lengths: NDArray[Any]) -> Indices:
+    """Return the numbers of pairs, from the shortest to the longest, by the length of the longer side."""
+    order = lengths.argsort(kind="stable")
+    fitting = order[: max(PAIRS, int((lengths <= MOST_TOKENS).sum()))]
+    ranks = np.linspace(0, len(fitting) - 1, min(PAIRS, len(fitting))).astype(np.int64)
+    return fitting[ranks]
 
 
 class EngineMasks(TorchFunctionMode):

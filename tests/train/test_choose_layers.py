@@ -4,19 +4,21 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from convs2s.engine.train.layers import FastDropout, FastGluConvolution, fast_softmax_loss
+from convs2s.ids.encoded import EncodedSentences
 from convs2s.model.glu_block import GluConvolution
 from convs2s.train import choose_layers
 from convs2s.train.loop import train
 from convs2s.train.loss import softmax_loss
 from convs2s.train.training import Training
 from tests.model.changed import ChangedSeq2Seq
-from tests.train.tiny import tiny_training
+from tests.train.tiny import sentences, tiny_training
 
 FORWARD = GluConvolution.forward
 ALL = {"convolution", "dropout", "loss"}
@@ -83,6 +85,47 @@ def test_an_edit_of_the_gradient_alone_is_trained(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(GluConvolution, "forward", forward)
     with pytest.warns(UserWarning, match="fast convolution is left out.*gradients differ by"):
         assert fast_layers(tiny_training(tmp_path)) == {"dropout", "loss"}
+
+
+def last_position(self: GluConvolution, x: Tensor, left: int, right: int) -> Tensor:
+    y = FORWARD(self, x, left, right)
+    return torch.cat([y[:, :-1], 0.5 * y[:, -1:]], dim=1)
+
+
+def from_the_eighth_on(self: GluConvolution, x: Tensor, left: int, right: int) -> Tensor:
+    y = FORWARD(self, x, left, right)
+    return torch.cat([y[:, :7], 0.9 * y[:, 7:]], dim=1)
+
+
+def one_sentence(self: GluConvolution, x: Tensor, left: int, right: int) -> Tensor:
+    y = FORWARD(self, x, left, right)
+    return torch.cat([y[:1], 0.9 * y[1:2], y[2:]])
+
+
+@pytest.mark.parametrize("edit", [last_position, from_the_eighth_on, one_sentence])
+def test_an_edit_that_acts_somewhere_is_trained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edit: Any
+) -> None:
+    """The first pairs of a corpus may all be short; those compared range from the shortest to the longest."""
+    monkeypatch.setattr("tests.train.tiny.sentences", short_ones_first)
+    monkeypatch.setattr(GluConvolution, "forward", edit)
+    with pytest.warns(UserWarning, match="fast convolution is left out.* differ by"):
+        assert fast_layers(tiny_training(tmp_path)) == {"dropout", "loss"}
+
+
+def short_ones_first(count: int, start: int) -> EncodedSentences:
+    """Return a corpus whose longest sentences, of nine tokens, come last."""
+    made = sentences(count, start)
+    order = np.argsort(made.lengths, kind="stable")
+    rows = np.split(np.asarray(made.ids), np.cumsum(made.lengths)[:-1])
+    return EncodedSentences(np.concatenate([rows[i] for i in order]), np.asarray(made.lengths)[order])
+
+
+def test_pairs_that_are_compared_have_very_different_lengths() -> None:
+    """From the shortest pair to the longest, unless it is so long that the comparison would take seconds."""
+    lengths = np.array([30, 2, 3, 500, 4, 5, 6, 7, 8, 9, 40, 50])
+    assert lengths[choose_layers.choose_pairs(lengths)].tolist() == [2, 3, 4, 6, 7, 9, 30, 50]
+    assert choose_layers.choose_pairs(np.array([300, 200])).tolist() == [1, 0]
 
 
 def test_an_edit_of_the_loss_is_trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
