@@ -20,6 +20,7 @@ from torch import Tensor
 
 from convs2s.config.translate import TranslateParams
 from convs2s.decode.copies import copy_to_device, copy_to_host
+from convs2s.decode.length_normalization import final_score
 from convs2s.decode.recordings import Recordings
 from convs2s.decode.search import NOWHERE, SearchModel, SearchResult, nan_error
 from convs2s.decode.token_scores import all_logits
@@ -324,8 +325,8 @@ class Books:
         """Return each sentence's n_best hypotheses, best first; ties go to the one finished first."""
         sentences, last, parents, totals = map(np.concatenate, zip(*self.ends, strict=True))
         lengths = last + 1
-        powers = np.array([float(n**self.params.alpha) for n in range(self.step + 2)])
-        scores = totals.astype(np.float64) / powers[lengths]
+        ends = zip(totals.tolist(), lengths.tolist(), strict=True)
+        scores = np.array([final_score(total, n, self.params.alpha) for total, n in ends])
         order = np.lexsort((np.arange(len(scores)), -scores, sentences))
         ranks = np.arange(len(order)) - np.searchsorted(sentences[order], sentences[order])
         best = order[ranks < self.params.n_best]

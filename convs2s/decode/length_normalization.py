@@ -19,14 +19,23 @@ NEUTRAL = 1.0
 """Gives the mean over tokens, the paper's choice where it does not tune alpha."""
 
 
-def final_score(hypothesis: Hypothesis, alpha: float) -> float:
-    """Return log-likelihood / |y|^alpha, where |y| includes EOS; 0 for an empty sentence."""
-    return float(hypothesis.log_likelihood / max(1, len(hypothesis.tokens)) ** alpha)
+def final_score(log_likelihood: float, length: int, alpha: float) -> float:
+    """Return log-likelihood / |y|^alpha, by which finished hypotheses are ranked.
+
+    Args:
+        length: in tokens, including EOS; 0 for an empty sentence, whose log-likelihood is 0.
+    """
+    return log_likelihood / float(max(1, length) ** alpha)
 
 
 def best_hypothesis(hypotheses: Sequence[Hypothesis], alpha: float) -> Hypothesis:
     """Return the hypothesis that alpha ranks first; on a tie, the shorter one, which was finished first."""
-    return min(hypotheses, key=lambda hypothesis: (-final_score(hypothesis, alpha), len(hypothesis.tokens)))
+
+    def rank(hypothesis: Hypothesis) -> tuple[float, int]:
+        length = len(hypothesis.tokens)
+        return -final_score(hypothesis.log_likelihood, length, alpha), length
+
+    return min(hypotheses, key=rank)
 
 
 def best_alpha(scores: Mapping[float, float]) -> float:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from convs2s.config.translate import TranslateParams
+from convs2s.decode.length_normalization import final_score
 from convs2s.decode.token_scores import LazyScores
 from convs2s.ids.vocabulary import EOS, PAD
 
@@ -264,8 +265,8 @@ class LiveBatch:
         return results
 
     def _score(self, ending: Ending) -> float:
-        """Return log-likelihood / |y|^alpha, where |y| includes EOS."""
-        return ending.log_likelihood / float((ending.step + 1) ** self.search.params.alpha)
+        """Return what a hypothesis is ranked by."""
+        return final_score(ending.log_likelihood, ending.step + 1, self.search.params.alpha)
 
     def _result(self, source_length: int, ending: Ending) -> SearchResult:
         """Return a finished hypothesis with what it attended to."""

@@ -55,7 +55,8 @@ class Hypothesis:
         tokens: pieces, or words without BPE; EOS last.
         words: spelled by the tokens, still tokenized; `<unk>` for unknown words; with what was put back.
         log_likelihood: in nats.
-        score: log_likelihood / |y|^alpha.
+        score: log_likelihood / |y|^alpha, by which the search ranked it; of a sentence that is longer than
+            the position table, the mean over its parts.
         sources: for each token, the index of the source word attended to most, -1 if there is none.
         unknowns: the unknown words, with the source words they are aligned to.
         attention: if requested, for a sentence's best hypothesis only; not part of hypotheses.jsonl.

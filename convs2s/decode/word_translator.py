@@ -15,6 +15,7 @@ from jaxtyping import Float32
 from convs2s.config.translate import TranslateParams
 from convs2s.decode.batches import BATCH_TOKENS, GPU_BATCH_TOKENS, batches, cut, gpu_batch_sentences, pad_ids
 from convs2s.decode.beam_search import BeamSearch
+from convs2s.decode.choose_search import Kind, choose_search
 from convs2s.decode.copies import copy_to_device
 from convs2s.decode.device_search import DeviceSearch
 from convs2s.decode.parallel import run_beside, run_in_processes
@@ -97,6 +98,7 @@ class WordTranslator:
         self.processes = processes
         is_recorded = params.search == "graphs" and device.type == "cuda"
         self.recordings = Recordings(model) if is_recorded else None
+        self.searches: dict[TranslateParams, Kind] = {}
 
     @property
     def precision(self) -> Choice:
@@ -318,10 +320,9 @@ class WordTranslator:
         if sampling is not None:
             numbers = [(row.sentence, row.part) for row in rows]
             return Sampler(self.params, keep_attention, sampling, numbers)
-        kind = self.params.search
-        if kind == "auto":
-            kind = "device" if self.device.type == "cuda" else "host"
-        if kind == "host":
+        if self.params not in self.searches:
+            self.searches[self.params] = choose_search(self.params, self.device)
+        if self.searches[self.params] == "host":
             return BeamSearch(self.params, keep_attention)
         return DeviceSearch(self.params, keep_attention, self.recordings)
 
@@ -383,12 +384,11 @@ class WordTranslator:
             source_pieces += [pieces_before + piece for piece in hypothesis.sources[:length]]
             pieces_before += len(of_piece)
         log_likelihood = sum(hypothesis.log_likelihood for hypothesis in hypotheses)
-        tokens_scored = sum(len(hypothesis.tokens) for hypothesis in hypotheses)  # the EOS of each part, too
         return Hypothesis(
             tokens=[self.target.vocabulary.entry(token) for token in tokens],
             words=words,
             log_likelihood=log_likelihood,
-            score=log_likelihood / tokens_scored**self.params.alpha,
+            score=sum(hypothesis.score for hypothesis in hypotheses) / len(hypotheses),
             sources=sources,
             unknowns=unknowns,
             source_pieces=source_pieces,

@@ -22,6 +22,10 @@ def hypothesis(text: str, log_likelihood: float) -> Hypothesis:
     return Hypothesis([*words, "</s>"], words, log_likelihood, log_likelihood, [], [])
 
 
+def score_of(hypothesis: Hypothesis, alpha: float) -> float:
+    return final_score(hypothesis.log_likelihood, len(hypothesis.tokens), alpha)
+
+
 def search(beam_size: int, alpha: float, sources: int = 12) -> list[list[tuple[list[int], float, float]]]:
     """Search sentences of a table model; return tokens, log-likelihood and score of the whole beam."""
     source = torch.tensor([[3 + i % 5, 3 + i, EOS] for i in range(sources)])
@@ -38,7 +42,7 @@ def test_reranking_equals_another_search(alpha: float, searched_with: float) -> 
             Hypothesis([str(t) for t in tokens], [], total, score, [], []) for tokens, total, score in old
         ]
         best = best_hypothesis(hypotheses, alpha)
-        assert ([int(token) for token in best.tokens], final_score(best, alpha)) == (new[0][0], new[0][2])
+        assert ([int(token) for token in best.tokens], score_of(best, alpha)) == (new[0][0], new[0][2])
         assert {tuple(tokens): total for tokens, total, _ in old} == {
             tuple(tokens): total for tokens, total, _ in new
         }
@@ -47,12 +51,12 @@ def test_reranking_equals_another_search(alpha: float, searched_with: float) -> 
 def test_alpha_weighs_length_against_likelihood() -> None:
     """By hand: -2 for 2 tokens and -3 for 4; equal where 2^alpha = 1.5, so at alpha 0.585."""
     short, long = hypothesis("a", -2.0), hypothesis("a b c", -3.0)
-    assert [final_score(long, alpha) for alpha in (0.0, 0.5, 1.0)] == [-3.0, -1.5, -0.75]
+    assert [score_of(long, alpha) for alpha in (0.0, 0.5, 1.0)] == [-3.0, -1.5, -0.75]
     assert best_hypothesis([long, short], 0.58) == short
     assert best_hypothesis([long, short], 0.59) == long
     first, second, longer = hypothesis("a", -2.0), hypothesis("b", -2.0), hypothesis("a b c", -4.0)
     assert best_hypothesis([longer, first, second], 1.0) == first  # a tie: the one finished first
-    assert final_score(Hypothesis([], [], 0.0, 0.0, [], []), 1.0) == 0.0  # of an empty sentence, without EOS
+    assert final_score(0.0, 0, 1.0) == 0.0  # of an empty sentence, without EOS
 
 
 @pytest.mark.parametrize(
