@@ -220,6 +220,11 @@ def test_the_limit_of_archives_is_that_of_the_code() -> None:
     text = " ".join(pages.read("SECURITY.md").split())
     assert f"more than {remote.GROWTH} times its size, and a gigabyte, when unpacked" in text
     assert remote.ALWAYS_ALLOWED == 1 << 30
+    files, size = f"{remote.ALWAYS_ALLOWED_FILES:,}", remote.FILE_BYTES >> 10
+    assert (
+        f"more than {files} files and folders that take, at {size} KiB each, more than {remote.GROWTH}"
+        in text
+    )
 
 
 def test_the_readme_names_the_versions_of_python_that_the_package_takes() -> None:

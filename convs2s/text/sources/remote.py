@@ -7,12 +7,13 @@ import difflib
 import errno
 import hashlib
 import logging
+import reprlib
 import stat
 import tarfile
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Self
 from urllib.parse import unquote, urlsplit
 
 import pooch
@@ -36,6 +37,18 @@ Compression shrinks text to a fifth, and to a fiftieth if its lines are nearly t
 """
 ALWAYS_ALLOWED = 1 << 30
 """Bytes that any archive may take when unpacked."""
+FILE_BYTES = 4096
+"""What each file and folder takes at least, on most disks."""
+ALWAYS_ALLOWED_FILES = 10_000
+"""Files and folders that any archive may have."""
+DEEPEST = 100
+"""Folders within each other; Python deletes and lists each in a call of its own, and it has 1,000."""
+LONGEST_NAME = 1 << 20
+"""Bytes of a tar's extended header, which has long names and numbers, and which tarfile reads into memory."""
+EXTENDED = (
+    tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+)  # fmt: skip
 BLOCK = 1 << 20  # bytes written at once
 RETRIES = 3  # of each mirror, with pauses of 1, 2 and 3 seconds
 
@@ -118,10 +131,10 @@ def unpack(archive: Path, folder: Path) -> None:
     """Unpack an archive into a folder, which appears only once complete; nothing is written outside it."""
     with atomic_path(folder) as temporary:
         temporary.mkdir()
-        limit = max(GROWTH * archive.stat().st_size, ALWAYS_ALLOWED)
+        allowance = Allowance(archive.stat().st_size)
         try:
-            members = read_zip(archive) if archive.suffix == ".zip" else read_tar(archive)
-            write_members(members, temporary, limit)
+            read = read_zip if archive.suffix == ".zip" else read_tar
+            write_members(read(archive, allowance), temporary, allowance)
         except Exception as error:  # each compression has its own
             # The disk's fault, not the data's. Damage is an OSError without errno in gzip and bz2, and EINVAL
             # if it makes zipfile seek anywhere.
@@ -134,17 +147,48 @@ def unpack(archive: Path, folder: Path) -> None:
             ) from error
 
 
-def write_members(members: Iterable[tuple[str, IO[bytes]]], folder: Path, limit: int) -> None:
-    """Write files, given by name and content, to a folder; ValueError if one leads outside, or at the limit.
+class Allowance:
+    """What an archive of a certain size may take when unpacked; each method raises ValueError beyond that."""
+
+    def __init__(self, size: int) -> None:
+        self.bytes_allowed = max(GROWTH * size, ALWAYS_ALLOWED)
+        self.files_allowed = max(GROWTH * size // FILE_BYTES, ALWAYS_ALLOWED_FILES)
+        self._bytes = self._files = 0
+
+    def take_bytes(self, number: int) -> None:
+        """Count bytes of files."""
+        self._bytes += number
+        if self._bytes > self.bytes_allowed:
+            raise ValueError(f"its files have more than {self.bytes_allowed:,} bytes, too many for its size")
+
+    def take_file(self) -> None:
+        """Count a file, a link or a folder."""
+        self._files += 1
+        if self._files > self.files_allowed:
+            raise ValueError(
+                f"it has more than {self.files_allowed:,} files and folders, too many for its size"
+            )
+
+
+def write_members(members: Iterable[tuple[str, IO[bytes]]], folder: Path, allowance: Allowance) -> None:
+    """Write files, given by name and content, to a folder; ValueError if one leads outside or is too deep.
 
     Args:
-        limit: bytes that all files together may have.
+        allowance: what they may take; here bytes are counted, and the folders that names imply.
     """
-    written = 0
+    root = folder.resolve()
+    folders = {root}
     for name, content in members:
-        path = (folder / name.lstrip("/")).resolve()
-        if not path.is_relative_to(folder.resolve()):
+        if name.count("/") > DEEPEST:
+            raise ValueError(f"{reprlib.repr(name)} is in more than {DEEPEST} folders within each other")
+        path = (root / name.lstrip("/")).resolve()
+        if not path.is_relative_to(root):
             raise ValueError(f"{name!r} leads outside")
+        parent = path.parent
+        while path != root and parent not in folders:
+            allowance.take_file()
+            folders.add(parent)
+            parent = parent.parent
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             out = path.open("wb")
@@ -152,19 +196,30 @@ def write_members(members: Iterable[tuple[str, IO[bytes]]], folder: Path, limit:
             raise ValueError(f"{name!r} would be a file and a folder") from error
         with out:
             while block := content.read(BLOCK):
-                written += len(block)
-                if written > limit:
-                    raise ValueError(f"its files have more than {limit:,} bytes, too many for its size")
+                allowance.take_bytes(len(block))
                 out.write(block)
 
 
-def read_tar(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
+def read_tar(archive: Path, allowance: Allowance) -> Iterator[tuple[str, IO[bytes]]]:
     """Yield the name and content of each file in a tar; a link has that of the file that it names there.
 
     tarfile's "data" filter and pooch's unpacker would not do: Python 3.11.2, Debian 12's, has no such filter,
     and neither limits the size.
     """
-    with tarfile.open(archive) as tar:
+
+    class Header(tarfile.TarInfo):
+        """A header, counted when it is read: at the first link, tarfile reads all that follow."""
+
+        @classmethod
+        def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+            header = super().frombuf(buf, encoding, errors)
+            if header.type not in EXTENDED:
+                allowance.take_file()
+            elif header.size > LONGEST_NAME:
+                raise ValueError(f"it has a header of {header.size:,} bytes")
+            return header
+
+    with tarfile.open(archive, tarinfo=Header) as tar:
         for member in tar:
             if member.isdir():
                 continue
@@ -174,10 +229,11 @@ def read_tar(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
             yield member.name, content
 
 
-def read_zip(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
+def read_zip(archive: Path, allowance: Allowance) -> Iterator[tuple[str, IO[bytes]]]:
     """Yield the name and content of each file in a zip."""
     with zipfile.ZipFile(archive) as file:
         for member in file.infolist():
+            allowance.take_file()
             if stat.S_ISLNK(member.external_attr >> 16):
                 raise ValueError(f"{member.filename!r} is a link")
             if not member.is_dir():

@@ -4,6 +4,7 @@ import errno
 import gzip
 import hashlib
 import io
+import random
 import re
 import stat
 import tarfile
@@ -412,3 +413,75 @@ def test_an_archive_may_have_large_files_if_it_is_large(
     (tmp_path / "a.tar.xz").write_bytes(make_archive("a.tar.xz", {"a": text}))
     unpack(tmp_path / "a.tar.xz", tmp_path / "out")
     assert (tmp_path / "out" / "a").read_bytes() == text
+
+
+def tar_of_files(count: int, name: str = "{}", kind: bytes = tarfile.REGTYPE) -> bytes:
+    return tar_of(*(entry(name.format(number), kind, "good") for number in range(count)), mode="w:xz")
+
+
+MANY = pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.tar.xz", tar_of_files(2000)),
+        ("a.tar.xz", tar_of_files(2000, kind=tarfile.DIRTYPE)),
+        ("a.tar.xz", tar_of_files(2000, kind=tarfile.LNKTYPE)),
+        ("a.tar.xz", tar_of_files(2000, "same")),
+        ("a.tar.xz", tar_of_files(40, f"{{}}/{'d/' * 60}f")),
+        ("a.zip", make_archive("a.zip", {f"{number}": b"" for number in range(2000)})),
+        ("a.zip", make_archive("a.zip", {f"{number}/": b"" for number in range(2000)})),
+        ("a.zip", make_archive("a.zip", {f"{number}/{'d/' * 60}f": b"" for number in range(40)})),
+    ],
+)
+
+
+@MANY
+def test_an_archive_of_many_empty_files_is_refused(
+    name: str, content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They have no bytes, but each takes a disk's block and one of its inodes; 2,000 stand for more here."""
+    (tmp_path / name).write_bytes(content)
+    monkeypatch.setattr("convs2s.text.sources.remote.ALWAYS_ALLOWED_FILES", 1000)
+    monkeypatch.setattr("convs2s.text.sources.remote.GROWTH", 1)
+    with pytest.raises(
+        ValueError, match=rf"{name} is damaged or unsafe: it has more than 1,000 files and folders, too many"
+    ):
+        unpack(tmp_path / name, tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@MANY
+def test_an_archive_may_have_thousands_of_files(name: str, content: bytes, tmp_path: Path) -> None:
+    """Some corpora have a file for each text."""
+    (tmp_path / name).write_bytes(content)
+    unpack(tmp_path / name, tmp_path / "out")
+
+
+def test_many_files_need_an_archive_of_some_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each counts as a block of a disk, 4 KiB: the limit grows with the archive, as that of bytes does."""
+    monkeypatch.setattr("convs2s.text.sources.remote.ALWAYS_ALLOWED_FILES", 10)
+    members = {f"{number}": random.Random(number).randbytes(40) for number in range(500)}
+    (tmp_path / "a.tar.xz").write_bytes(make_archive("a.tar.xz", members))
+    unpack(tmp_path / "a.tar.xz", tmp_path / "out")
+    assert len(list((tmp_path / "out").iterdir())) == 500
+
+
+@pytest.mark.parametrize("suffix", [".tar.xz", ".zip"])
+def test_an_archive_of_deep_folders_is_refused_and_leaves_nothing(tmp_path: Path, suffix: str) -> None:
+    """Python can neither list nor delete a thousand folders within each other: a RecursionError."""
+    members = {f"{'d/' * depth}f": b"" for depth in (50, 400, 800, 1200)}
+    path = tmp_path / f"a{suffix}"
+    path.write_bytes(make_archive(path.name, members))
+    with pytest.raises(ValueError, match="is in more than 100 folders within each other"):
+        unpack(path, tmp_path / "out")
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME])
+def test_a_tar_with_a_huge_header_is_refused(tmp_path: Path, kind: bytes) -> None:
+    """tarfile reads it into memory: zeros of many gigabytes fit into a few megabytes of archive."""
+    header = entry("x", kind)
+    header.size = 2_000_000
+    (tmp_path / "a.tar.xz").write_bytes(tar_of(header, entry("y", tarfile.REGTYPE), mode="w:xz"))
+    with pytest.raises(ValueError, match="it has a header of 2,000,000 bytes"):
+        unpack(tmp_path / "a.tar.xz", tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.tar.xz"]
