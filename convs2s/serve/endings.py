@@ -4,6 +4,7 @@ import asyncio
 import socket
 from typing import Any
 
+import h11
 import uvicorn
 from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -52,6 +53,19 @@ class Connection(H11Protocol):
         elif not is_idle and self.idle_timer is not None:
             self.idle_timer.cancel()
             self.idle_timer = None
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP; a request that came before it on the connection gets no answer any more.
+
+        uvicorn would still send that answer, or this one within it, and log h11's refusal with a traceback.
+        """
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:  # an answer has begun
+            self.transport.close()
 
     def _should_upgrade(self) -> bool:
         """Answer requests that offer another protocol, as Java's clients do, without a line in the log."""

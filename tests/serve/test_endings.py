@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import random
 import re
 import signal
 import socket
@@ -11,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -142,6 +144,30 @@ def send_two_lengths(client: socket.socket) -> None:
     client.sendall(b"POST /detect HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nq=ab")
 
 
+def send_whole_and_rubbish(client: socket.socket) -> None:
+    """After a request whose answer takes a while, something that is no request."""
+    client.sendall(encode() + b"\0\r\n\r\n")
+
+
+def send_rubbish_for_a_chunk(client: socket.socket) -> None:
+    send_half_chunk(client)
+    time.sleep(0.02)
+    client.sendall(b"a" * 40 + b"\r\n")
+
+
+def ask_and_send_rubbish_for_a_chunk(client: socket.socket) -> None:
+    """Get an answer before the body has been sent, and go on with what is no chunk."""
+    client.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
+    assert client.recv(15) == b"HTTP/1.1 200 OK"
+    client.sendall(b"no number\r\n")
+
+
+def half_close(client: socket.socket) -> None:
+    """End what is sent, with an answer to come and rubbish after the request."""
+    send_whole_and_rubbish(client)
+    client.shutdown(socket.SHUT_WR)
+
+
 def send_too_much(client: socket.socket) -> None:
     client.sendall(encode(q="a" * (1 << 20)))
 
@@ -164,6 +190,10 @@ def offer_another_protocol(client: socket.socket) -> None:
         send_whole_and_reset,
         send_rubbish,
         send_two_lengths,
+        send_whole_and_rubbish,
+        send_rubbish_for_a_chunk,
+        ask_and_send_rubbish_for_a_chunk,
+        half_close,
         send_too_much,
         offer_another_protocol,
     ],
@@ -182,6 +212,68 @@ def test_a_client_that_leaves_hurts_nobody(
     names = [record.name for record in caplog.records if record.name.startswith("uvicorn")]
     assert len(names) - names.count("uvicorn.access") <= 10  # which the command of another test may turn on
     check_log(caplog)
+
+
+SENT = [
+    encode(),
+    encode(length=1000),
+    encode(length=5),
+    encode() * 3,
+    encode("/n-best") + encode("/models", method="GET"),
+    encode("/languages", method="GET", length=1000),
+    encode("/page.js", method="GET"),
+    encode().replace(b"Host:", b"Expect: 100-continue\r\nHost:"),
+    encode().replace(b"HTTP/1.1", b"HTTP/1.0"),
+    encode(length=1 << 40),
+    encode() + b"\0rubbish\r\n\r\n",
+    b"POST /detect HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nq=ein\r\n0\r\n\r\n",
+    b"POST /detect HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nq=ein\r\nzz\r\n",
+    b"GET /health HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    b"GET / HTTP/1.1\r\nHost: localhost\r\nA: " + b"a" * 100_000,
+]
+"""What clients send, whole or with the wrong length."""
+
+
+def send_at_random(client: socket.socket, dice: random.Random) -> None:
+    """Send a request or two, perhaps damaged, cut or in pieces; perhaps end it, read a part, or reset."""
+    data = bytearray(b"".join(dice.choices(SENT, k=dice.randint(1, 2))))
+    for _ in range(dice.choice([0, 0, 0, 1, 4])):
+        data[dice.randrange(len(data))] = dice.randrange(256)
+    if dice.random() < 0.25:
+        del data[dice.randrange(len(data)) :]
+    middle = dice.randrange(len(data) + 1)
+    client.sendall(data[:middle])
+    time.sleep(dice.choice([0, 0.005]))
+    client.sendall(data[middle:])
+    if dice.random() < 0.4:
+        client.shutdown(socket.SHUT_WR)
+    if dice.random() < 0.4:
+        client.settimeout(0.05)
+        client.recv(dice.choice([10, 1 << 16]))
+    if dice.random() < 0.3:
+        reset(client)
+
+
+def test_no_request_leaves_a_traceback(
+    server: str, pairs: list[Pair], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A stranger must not fill the log, nor hide a real fault in it: at most a line for each connection."""
+    caplog.clear()
+    connections = 300
+
+    def send_some(first: int) -> None:
+        for seed in range(first, connections, 10):
+            with connect(server, 4096 if seed % 5 == 0 else None) as client, contextlib.suppress(OSError):
+                send_at_random(client, random.Random(seed))
+
+    with ThreadPoolExecutor(10) as pool:
+        list(pool.map(send_some, range(10)))
+    answer = HTTP.post(f"{server}translate", json=FIELDS)
+    assert answer.json() == {"translatedText": pairs[0].translator.translate(TEXT)}
+    check_log(caplog)
+    lines = [record.getMessage() for record in caplog.records if record.levelname in ("WARNING", "ERROR")]
+    assert set(lines) == {"Invalid HTTP request received."}
+    assert len(lines) <= connections
 
 
 def check_log(caplog: pytest.LogCaptureFixture) -> None:
