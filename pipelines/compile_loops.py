@@ -15,6 +15,8 @@ from typing import get_args
 import torch
 from torch import nn
 
+from convs2s.base.code_folders import chosen_folder
+from convs2s.base.compilation import CHOICE
 from convs2s.base.files import write_lines
 from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.choose_model import choose_model
@@ -72,6 +74,7 @@ def align_words() -> None:
 
 def main() -> None:
     """Use each loop with each type of its arguments."""
+    chosen_folder(CHOICE)  # warns of it here, and not once in each process
     with ProcessPoolExecutor(mp_context=multiprocessing.get_context("fork")) as pool:
         for work in [pool.submit(use) for use in (train, translate, align_words)]:
             work.result()

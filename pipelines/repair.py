@@ -20,6 +20,7 @@ from dvc.schema import COMPILED_LOCKFILE_SCHEMA
 from dvc.utils.serialize import YAMLFileCorruptedError, load_yaml
 from voluptuous import Invalid
 
+from convs2s.base.code_folders import describe_risk
 from convs2s.base.messages import report_errors
 from pipelines import shell
 from pipelines.check import CONFLICT
@@ -34,7 +35,8 @@ UNFINISHED = f".{'?' * 22}.tmp"  # the names of files that DVC is writing
 def repair(root: Path) -> list[str]:
     """Move DVC's unreadable files to .dvc/tmp/damaged, unless DVC is at work; return a sentence for each.
 
-    Raises a PermissionError if this user cannot write here, as DVC has to.
+    Raises a PermissionError if this user cannot write here, as DVC has to, or if others can write where DVC
+    is to keep its databases.
     """
     root = root.resolve()
     if not (root / ".dvc").is_dir():
@@ -43,6 +45,12 @@ def repair(root: Path) -> list[str]:
         raise PermissionError(
             f"{root}: expected a folder that this user can write, as DVC keeps its state and outputs in it. "
             "Run in a clone of your own; see docs/machines.md"
+        )
+    chosen = os.environ.get("DVC_SITE_CACHE_DIR")
+    if chosen and (risk := describe_risk(Path(chosen))):
+        raise PermissionError(
+            "DVC_SITE_CACHE_DIR: expected a folder that only you can change, as DVC keeps pickles "
+            f"there, which run code, but {risk}. Choose one made with mkdir -m 700, or unset it."
         )
     # DVC's databases would be in /var/tmp/dvc, where any user of the machine can replace them. The path is
     # absolute because DVC takes another as relative to the working directory; it makes folders open to all.

@@ -193,3 +193,16 @@ def test_a_users_variable_says_where_the_databases_are(copied: Path, monkeypatch
     repair(copied)
     monkeypatch.setenv("DVC_SITE_CACHE_DIR", str(copied.parent / "elsewhere"))
     assert Repo(str(copied)).site_cache_dir.startswith(str(copied.parent / "elsewhere"))
+
+
+def test_databases_are_not_kept_where_others_can_write(
+    copied: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They hold pickles, so whoever can replace them runs code as the user of DVC."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    monkeypatch.setenv("DVC_SITE_CACHE_DIR", str(shared))
+    repair(copied)
+    shared.chmod(0o1777)
+    with pytest.raises(PermissionError, match=r"^DVC_SITE_CACHE_DIR: .* others may write to .*/shared "):
+        repair(copied)

@@ -28,8 +28,10 @@ from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
 from numba.core.serialize import dumps
 
-from convs2s.base.files import atomic_path
+from convs2s.base.code_folders import chosen_folder, is_private, make_private_folder, user_cache
+from convs2s.base.files import atomic_path, remove
 
+CHOICE = "NUMBA_CACHE_DIR"
 DIGEST_BYTES = hashlib.sha256().digest_size
 
 
@@ -56,7 +58,8 @@ class LoopCache(NullCache):
     """The results of compiling one function, as numba's dispatcher uses them.
 
     They are read in NUMBA_CACHE_DIR, beside the source in `__pycache__`, and in the user's cache folder, and
-    written to the first of these that can be written.
+    written to the first of these that can be written. As they are pickles, whoever can write them could run
+    code as this user: folders and files that others can change are left alone.
     """
 
     def __init__(self, function: Callable[..., Any], sources: list[str]) -> None:
@@ -74,15 +77,20 @@ class LoopCache(NullCache):
         """Return the folders, the first one first; they need not exist."""
         source_folder = self.source.parent
         own = f"{source_folder.name}_{hashlib.sha256(os.fsencode(source_folder)).hexdigest()[:16]}"
-        chosen = numba.config.CACHE_DIR
-        user_cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-        # That of pathlib fails for a user without a home.
-        user = Path(os.path.expanduser(user_cache))  # noqa: PTH111
+        chosen, user = chosen_folder(CHOICE), user_cache()
         return [
-            *([Path(chosen, own)] if chosen else []),
+            *([chosen / own] if chosen else []),
             source_folder / "__pycache__",
-            *([user / "numba" / own] if user.is_absolute() else []),
+            *([user / "numba" / own] if user else []),
         ]
+
+    def is_private(self, path: Path) -> bool:
+        """Return whether a file or folder of the cache can be changed only by those who are trusted.
+
+        They are this user, root, and in `__pycache__` whoever may write the source.
+        """
+        code = self.source.parent
+        return is_private(path, code if code / "__pycache__" in (path, path.parent) else None)
 
     def paths(self, signature: Any, codegen: Any) -> list[Path]:
         """Return where the result may be for a signature, and the processor that code is generated for."""
@@ -95,6 +103,8 @@ class LoopCache(NullCache):
         context.refresh()
         for path in self.paths(signature, context.codegen()):
             with contextlib.suppress(OSError):
+                if not (self.is_private(path.parent) and self.is_private(path)):
+                    continue
                 content = path.read_bytes()
                 digest, payload = content[:DIGEST_BYTES], content[DIGEST_BYTES:]
                 if digest == hashlib.sha256(payload).digest():
@@ -107,12 +117,19 @@ class LoopCache(NullCache):
             return
         payload = dumps(result._reduce())
         for path in self.paths(signature, result.codegen):
-            with contextlib.suppress(OSError), atomic_path(path) as temporary:
-                temporary.write_bytes(hashlib.sha256(payload).digest() + payload)
+            with contextlib.suppress(OSError):
+                make_private_folder(path.parent)
+                if not self.is_private(path.parent):
+                    continue
+                if not self.is_private(path):
+                    remove(path)
+                with atomic_path(path) as temporary:
+                    temporary.write_bytes(hashlib.sha256(payload).digest() + payload)
+                    temporary.chmod(0o644)
                 return
         warnings.warn(
             f"loops cannot be kept in {' or '.join(map(str, self.folders()))}, so they are compiled at every "
-            "start. To keep them, set NUMBA_CACHE_DIR to a folder that you can write.",
+            f"start. To keep them, set {CHOICE} to a folder that you, and nobody else, can write.",
             stacklevel=2,
         )
 

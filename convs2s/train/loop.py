@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from convs2s.base.code_folders import protect_torch_compile
 from convs2s.ids.batching import Order
 from convs2s.train.batch_update import finish_update, queue_update
 from convs2s.train.training import Record, Training
@@ -59,6 +60,7 @@ def train(training: Training) -> Iterator[UpdateReport | EpochReport]:
     state = training.state
     losses = training.losses(training.params.label_smoothing)
     if training.params.compile:
+        protect_torch_compile()
         losses.compile(dynamic=True)
     parallel = training.workers.wrap(losses, state.precision)
     passes, order = -1, None

@@ -1,8 +1,10 @@
 """The cache of compiled loops: whatever state its files are in, and whoever may write them, loops run."""
 
+import hashlib
 import importlib.util
 import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -17,6 +19,7 @@ from unittest import mock
 import numba
 import pytest
 
+from convs2s.base.code_folders import warn_once
 from tests.train.tiny import ROOT
 
 SOURCE = """
@@ -43,6 +46,7 @@ def interrupt(context, x):
 def interrupted(x):
     return interrupt(x)
 """
+STRANGER = 54321  # a user's id
 SIZE = 1000  # the compiled loop has more bytes
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda _: b"",
@@ -86,6 +90,87 @@ def test_a_damaged_file_is_compiled_and_written_again(name: str, source: Path) -
     (file,) = source.parent.rglob("*.nbc")
     file.write_bytes(DAMAGE[name](file.read_bytes()))
     assert (hits(source), hits(source)) == (0, 1)
+
+
+class Trap:
+    """Makes a folder when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, (str(self.path),)
+
+
+def give_away(path: Path) -> None:
+    """Give a file or folder to another user, as only root can; its mode stays."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a file to another user; tests/base/test_code_folders.py plays this")
+    os.chown(path, STRANGER, -1)
+
+
+def replace_by_link(file: Path) -> None:
+    """Move a file to a folder that others may write, and leave a link."""
+    opened = file.parents[2] / "open"
+    opened.mkdir()
+    opened.chmod(0o777)
+    file.symlink_to(file.replace(opened / file.name))
+
+
+RISKS: dict[str, Callable[[Path], Any]] = {
+    "the file": lambda file: file.chmod(0o666),
+    "the file, for a group": lambda file: file.chmod(0o664),
+    "the folder": lambda file: file.parent.chmod(0o1777),
+    "the folder, for a group": lambda file: file.parent.chmod(0o775),
+    "the chosen folder": lambda file: file.parents[1].chmod(0o1777),
+    "the folder above": lambda file: file.parents[2].chmod(0o777),
+    "the target of a link": replace_by_link,
+    "a file of another owner": give_away,
+    "a folder of another owner": lambda file: give_away(file.parent),
+}
+"""What others may write, given a file of the cache."""
+ABOVE = ("the chosen folder", "the folder above")  # __pycache__: there, they could replace the source
+
+
+@pytest.mark.parametrize(
+    ("where", "risk"),
+    [
+        *(("NUMBA_CACHE_DIR", risk) for risk in (None, *RISKS)),
+        *(("XDG_CACHE_HOME", risk) for risk in (None, *RISKS) if risk != "the chosen folder"),  # has no code
+        *(("__pycache__", risk) for risk in (None, *RISKS) if risk not in ABOVE),
+    ],
+)
+def test_what_others_can_write_is_not_unpickled(
+    where: str, risk: str | None, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever could write such a file ran code as this user. The loop is compiled, and kept elsewhere."""
+    warn_once.cache_clear()
+    for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, "")
+    if where != "__pycache__":
+        (source.parent / "__pycache__").touch()  # not a folder: nothing can be kept there
+        place = source.parents[1] / "parent" / "place"
+        place.mkdir(parents=True)
+        monkeypatch.setenv(where, str(place))
+    assert hits(source) == 0
+    (file,) = source.parents[1].rglob("*.nbc")
+    trap = source.parent / "trap"
+    payload = pickle.dumps(Trap(trap))
+    file.write_bytes(hashlib.sha256(payload).digest() + payload)
+    if risk is None:  # it would run
+        with pytest.raises(TypeError):
+            hits(source)
+        assert trap.is_dir()
+        return
+    RISKS[risk](file)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert hits(source) == 0
+    assert not trap.exists()
+    is_chosen = where == "NUMBA_CACHE_DIR" and risk in ABOVE
+    assert [str(one.message).split()[0] for one in caught if "cannot be kept" not in str(one.message)] == (
+        ["NUMBA_CACHE_DIR"] if is_chosen else []
+    )
 
 
 def test_types_have_files_of_their_own(source: Path) -> None:
@@ -136,8 +221,8 @@ def use_as_stranger(path: Path, environment: dict[str, str]) -> tuple[int, list[
     """Use a loop as a user without a name or home; return hits, warnings, and whether `~` is a folder."""
     if os.geteuid() == 0:
         os.setgroups([])
-        os.setgid(54321)
-        os.setuid(54321)
+        os.setgid(STRANGER)
+        os.setuid(STRANGER)
     for name in ("HOME", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR"):
         os.environ.pop(name, None)
     os.environ.update({name: value for name, value in environment.items() if value})
@@ -187,7 +272,8 @@ def test_compiled_loops_go_where_one_can_write(name: str, installed: Path) -> No
     """The source's own folder comes before the user's."""
     place = installed.parents[1] / "place"
     place.mkdir()
-    place.chmod(0o777)
+    if os.geteuid() == 0:
+        os.chown(place, STRANGER, -1)
     for expected in (0, 1):
         assert as_stranger(installed, **{name: str(place)}) == (expected, [], False)
     assert [*place.rglob("*.nbc")]

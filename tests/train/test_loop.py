@@ -200,3 +200,14 @@ def test_how_a_batch_is_split_changes_no_loss_with_selection(tmp_path: Path) -> 
     assert validation_loss(runs[0]) == pytest.approx(validation_loss(runs[1]), rel=1e-6)
     losses = [next(iter(train(run))) for run in runs]
     assert losses[0].loss == pytest.approx(losses[1].loss, rel=1e-6)  # type: ignore[union-attr]
+
+
+def test_a_compiled_training_first_chooses_a_private_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By default torch.compile runs what it finds in a folder of /tmp that any user may have made."""
+    calls = list[str]()
+    monkeypatch.setattr(loop, "protect_torch_compile", lambda: calls.append("protect"))
+    monkeypatch.setattr(torch.nn.Module, "compile", lambda *_, **__: calls.append("compile"))
+    next(loop.train(tiny_training(tmp_path, compile=True)))
+    assert calls == ["protect", "compile"]
