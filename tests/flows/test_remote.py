@@ -1,14 +1,25 @@
 """Stages on remote workers: clones that share only git and a DVC remote, with a real server."""
 
+import contextlib
+import logging
 import shutil
 import subprocess
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID, uuid4
 
+import httpx
 import pytest
+from prefect.client.schemas.objects import FlowRun, WorkQueue, WorkQueueStatus
+from prefect.states import Cancelled, Completed, Crashed, Failed, Running, State
 
 from convs2s.config.load import load_params
 from pipelines.flows import remote, workspace
+from pipelines.flows.dvc_stage import GuardedRunner, StageEnded, StageFailed, Stop
+from pipelines.flows.graph import Stage
 from tests.flows import toy
 from tests.flows.server import Server, check_gone, end, soon
 
@@ -75,7 +86,7 @@ def check_that_a_cpu_will_do_where_there_are_no_gpus(
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(server.env, "CUDA_VISIBLE_DEVICES", "")
         workers[worker] = server.worker(worker, "remote")
-    process.wait(120)
+    process.wait()
     assert server.flow_run(run)["state_type"] == "COMPLETED", server.flow_run(run)["state"]
     assert toy.ran(worker) == ["train@1", "evaluate"]
     assert toy.ran(repo) == [*before, "align"]
@@ -125,6 +136,164 @@ def trains_remotely(server: Server, workers: Workers) -> tuple[str, Path]:
     run = server.trigger(remote="gpu")
     assert soon(lambda: any(toy.notes(w) for w in workers), 90), server.log("worker")
     return run, next(worker for worker in workers if toy.notes(worker))
+
+
+class Answers:
+    """A Prefect client that gives these answers, one by one; after the last, the flow run is stopped.
+
+    The answers are states of a flow run that began, or the names of queues that workers serve.
+    """
+
+    def __init__(self, stop: Stop, answers: list[Any]) -> None:
+        self.stop = stop
+        self.answers = answers
+        self.told = list[State[Any]]()
+
+    def next(self) -> Any:
+        if len(self.answers) == 1:
+            self.stop.set()
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def read_flow_run(self, run: UUID) -> FlowRun:
+        return FlowRun(id=run, flow_id=run, state=self.next())
+
+    def set_flow_run_state(self, _: UUID, state: State[Any]) -> None:
+        self.told.append(state)
+
+    def read_work_queues(self, work_pool_name: str) -> list[WorkQueue]:
+        assert work_pool_name == "remote"
+        served = self.next()
+        names = ("gpus-0", "gpus-1", "gpus-2")
+        states = {True: WorkQueueStatus.READY, False: WorkQueueStatus.NOT_READY}
+        return [WorkQueue(name=name, work_pool_id=uuid4(), status=states[name in served]) for name in names]
+
+
+@pytest.fixture
+def polls(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The waits between questions, of which none takes any time."""
+    waits = list[float]()
+    monkeypatch.setattr(remote, "time", SimpleNamespace(sleep=waits.append))
+    monkeypatch.setattr(remote, "get_run_logger", lambda: logging.getLogger("tests"))
+    return waits
+
+
+def ask(monkeypatch: pytest.MonkeyPatch, *answers: Any) -> Answers:
+    """Have the code of the flow get these answers from the server."""
+    client = Answers(Stop(), list(answers))
+    monkeypatch.setattr(remote.cancellation, "client_without_retries", lambda: contextlib.nullcontext(client))
+    return client
+
+
+def stage_with(gpus: int) -> Stage:
+    return Stage("train@1", "python", frozenset(), gpus, 1.0, (), "x", toy.ROOT)
+
+
+NOW: Any = datetime.now(UTC)
+AWAY = httpx.ConnectError("refused"), RuntimeError("the client is closed")
+
+
+@pytest.mark.parametrize(
+    ("gpus", "answers", "queue", "waits"),
+    [
+        pytest.param(0, [], "gpus-0", 0, id="a CPU stage needs no answer"),
+        pytest.param(1, [["gpus-0", "gpus-1"]], "gpus-1", 0, id="its GPU"),
+        pytest.param(2, [["gpus-0", "gpus-1"]], "gpus-2", 0, id="more GPUs than now serve: it waits there"),
+        pytest.param(1, [["gpus-0"]], "gpus-0", 0, id="a CPU will do where no GPU serves"),
+        pytest.param(1, [[], [], ["gpus-0"]], "gpus-0", 2, id="any worker is waited for"),
+        pytest.param(1, [*AWAY, ["gpus-1"]], "gpus-1", 2, id="the server is away for a while"),
+    ],
+)
+def test_a_stage_goes_to_workers_that_serve(
+    gpus: int, answers: list[Any], queue: str, waits: int, polls: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a queue that no worker serves, it would wait for ever."""
+    client = ask(monkeypatch, *answers, [])
+    assert remote.choose_queue(stage_with(gpus), client.stop) == queue
+    assert polls == [remote.POLL] * waits
+
+
+def test_a_stage_does_not_wait_for_workers_once_its_run_is_cancelled(
+    polls: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody would end it before a worker comes."""
+    client = ask(monkeypatch, [], [])
+    with pytest.raises(StageEnded, match="was not started"):
+        remote.choose_queue(stage_with(1), client.stop)
+    assert len(polls) == 2
+
+
+PATIENCE = int(remote.CORRECTED / remote.POLL) + 1  # answers
+
+
+@pytest.mark.parametrize(
+    ("answers", "state"),
+    [
+        pytest.param([Running(), *AWAY, Completed()], "Completed", id="it ends, whatever came before"),
+        pytest.param([Crashed(), Running(), Completed()], "Completed", id="a crash that is corrected"),
+        pytest.param(
+            [*[Crashed()] * (PATIENCE - 1), Running(), *[Crashed()] * (PATIENCE - 1), Failed()],
+            "Failed",
+            id="only crashes in a row count",
+        ),
+        pytest.param([Crashed()] * PATIENCE, "Crashed", id="its worker has died"),
+    ],
+)
+def test_a_crash_counts_if_the_run_does_not_say_that_it_is_alive(
+    answers: list[Any], state: str, polls: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the server is away it hears of no run; a second worker would then train the same once more."""
+    client = ask(monkeypatch, *answers, Running())
+    ended = remote.wait(uuid4(), client.stop)
+    assert ended.state is not None and ended.state.name == state
+    assert len(polls) == len(answers) - 1
+    assert client.told == []
+
+
+def test_a_remote_run_is_cancelled_with_its_flow(polls: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would hold a GPU for days."""
+    client = ask(monkeypatch, Running(), Running())
+    with pytest.raises(StageEnded, match="because the flow run was"):
+        remote.wait(uuid4(), client.stop)
+    assert [state.name for state in client.told] == ["Cancelling"]
+    assert len(polls) == 1
+
+
+@pytest.mark.parametrize(
+    ("ends", "error"),
+    [
+        pytest.param([(Completed(), True)], None, id="success"),
+        pytest.param([(Failed(message="toy"), True)], (StageFailed, "ended as Failed .*: toy"), id="failure"),
+        pytest.param(
+            [(Cancelled(message="toy"), True)], (StageEnded, "was cancelled .*: toy"), id="cancelled"
+        ),
+        pytest.param([(Crashed(), True), (Crashed(), True), (Completed(), True)], None, id="two workers die"),
+        pytest.param([(Crashed(message="toy"), False)], (StageFailed, "ended as Crashed"), id="never began"),
+    ],
+)
+def test_another_worker_gets_the_stage_of_one_that_has_died(
+    ends: list[tuple[State[Any], bool]],
+    error: tuple[type[Exception], str] | None,
+    polls: list[float],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing else is tried again here, and the branch with the stage's inputs never stays on the remote."""
+    made = [FlowRun(flow_id=uuid4(), state=state, start_time=NOW if began else None) for state, began in ends]
+    begun, deleted = iter(made), list[str]()
+    runs = {run.id: run for run in made}
+    monkeypatch.setattr(remote, "publish", lambda *_: "run/x")
+    monkeypatch.setattr(remote, "choose_queue", lambda *_: "gpus-1")
+    monkeypatch.setattr(remote, "runtime", SimpleNamespace(flow_run=SimpleNamespace(name="main")))
+    monkeypatch.setattr(remote, "run_deployment", lambda *_, **__: next(begun))
+    monkeypatch.setattr(remote, "wait", lambda run, _: runs[run])
+    monkeypatch.setattr(remote, "git", lambda _, *arguments: deleted.append(arguments[-1]))
+    runner = GuardedRunner(toy.ROOT, {}, 1.0, Stop(), print)
+    with pytest.raises(error[0], match=error[1]) if error else contextlib.nullcontext():
+        remote.execute(stage_with(1), runner)
+    assert next(begun, None) is None
+    assert deleted == ["run/x"]
 
 
 def push_run(repo: Path) -> str:

@@ -1,13 +1,15 @@
-"""How concurrent stages share the machine; nothing is run here."""
+"""How concurrent stages share the machine, and the states that they end in; nothing is run here."""
 
+import logging
 import os
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from prefect.states import Cancelled, Completed, Failed, State
 
 from pipelines.flows import run_stages
-from pipelines.flows.dvc_stage import Stop
+from pipelines.flows.dvc_stage import GuardedRunner, StageEnded, StageFailed, Stop
 from pipelines.flows.form import RunParams
 from pipelines.flows.graph import Stage
 from pipelines.flows.run_stages import StagesRun
@@ -99,3 +101,128 @@ def test_a_stage_sees_no_gpu_that_is_not_leased(
     monkeypatch.setattr(run_stages, "has_driver_program", lambda: has_program)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
     assert first_environment(SEEDS, gpus=gpus)["CUDA_VISIBLE_DEVICES"] == seen
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> StagesRun:
+    """A run of `align`, which is up to date, and a training; without GPUs, with one CPU slot."""
+    monkeypatch.setattr(run_stages, "visible_gpus", list)
+    monkeypatch.setattr(run_stages, "up_to_date", lambda _: {"align"})
+    monkeypatch.setattr(run_stages, "get_run_logger", lambda: logging.getLogger("tests"))
+    return StagesRun(RunParams(parallel=1), [stage("align"), SEEDS[0]], Stop())
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome", "kind", "state"),
+    [
+        ("align", StageFailed("it need not run"), "COMPLETED", "Unchanged"),
+        ("train@1", "Cached", "COMPLETED", "Cached"),
+        ("train@1", StageFailed("toy"), "FAILED", "Failed"),
+        ("train@1", StageEnded("toy"), "CANCELLED", "Cancelled"),
+        ("train@1", StageEnded("toy", "TimedOut"), "CANCELLED", "TimedOut"),
+    ],
+)
+def test_a_state_says_how_a_stage_ended(
+    name: str, outcome: Any, kind: str, state: str, run: StagesRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Prefect starts the next stages after Completed, and tries Failed again, but not what was cancelled."""
+
+    def execute(*_: Any) -> str:
+        if isinstance(outcome, Exception):
+            raise outcome
+        return str(outcome)
+
+    monkeypatch.setattr(run_stages, "execute", execute)
+    ended = run_stages.run_stage.fn(run, stage(name))
+    assert (ended.type.value, ended.name) == (kind, state)
+    assert (ended.message == "toy") == (kind in {"FAILED", "CANCELLED"})
+
+
+@pytest.mark.parametrize(
+    ("states", "is_stopped", "kind", "message"),
+    [
+        pytest.param(
+            [Completed(name="Cached"), Completed(name="Cached")], False, "COMPLETED", "2 Cached", id="success"
+        ),
+        pytest.param(
+            [Completed(name="Executed"), Failed(message="toy")],
+            False,
+            "FAILED",
+            "1 Executed, 1 Failed\n\ntrain@1 toy",
+            id="failure",
+        ),
+        pytest.param(
+            [Completed(name="Cached"), Cancelled()], True, "CANCELLED", "1 Cached, 1 Cancelled", id="stop"
+        ),
+    ],
+)
+def test_the_state_of_a_run_sums_up_its_stages(
+    states: list[State[Any]],
+    is_stopped: bool,
+    kind: str,
+    message: str,
+    run: StagesRun,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever reads only the last line of the log must see what failed, and why."""
+    for name in ("submit", "wait"):
+        monkeypatch.setattr(run, name, lambda: None)
+    monkeypatch.setattr(run, "states", lambda: dict(zip(("align", "train@1"), states, strict=True)))
+    if is_stopped:
+        run.stop.set()
+    ended = run.run()
+    assert (ended.type.value, ended.message) == (kind, message)
+
+
+@pytest.mark.parametrize(
+    ("remote", "sent"),
+    [("none", []), ("gpu", ["train@1"]), ("all", ["align", "train@1"])],
+)
+def test_stages_with_work_are_sent_to_remote_workers(remote: Any, sent: list[str], run: StagesRun) -> None:
+    """A .dvc file has no command, and a stage that is idle ends at once."""
+    run.params = RunParams(remote=remote)
+    stages = [
+        stage("align"),
+        SEEDS[0],
+        replace(stage("text.dvc"), command=""),
+        replace(SEEDS[1], is_idle=True),
+    ]
+    assert [one.name for one in stages if run.is_remote(one)] == sent
+
+
+def test_a_stage_holds_a_slot_only_while_it_computes(run: StagesRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One with nothing to compute would wait for days of training. What others have pushed is pulled."""
+    free = dict[str, tuple[int, tuple[str, ...]]]()
+
+    def reproduce(_: GuardedRunner, name: str, *options: str) -> str:
+        free[name] = len(run.leases.slots), options
+        return "Executed"
+
+    monkeypatch.setattr(GuardedRunner, "reproduce", reproduce)
+    assert run_stages.execute(run, SEEDS[0]) == "Executed"
+    run.params = RunParams(parallel=1, remote="gpu")
+    run_stages.execute(run, stage("align"))
+    run_stages.execute(run, replace(SEEDS[1], is_idle=True))
+    assert free == {"train@1": (0, ()), "align": (0, ("--pull",)), "train@2": (1, ("--pull",))}
+    assert len(run.leases.slots) == 1
+
+
+@pytest.mark.parametrize(
+    ("restored", "sent", "outcome"),
+    [(["Cached"], 0, "Cached"), ([None, "Cached"], 1, "Cached"), ([None, None], 1, None)],
+)
+def test_a_stage_is_sent_only_if_its_outputs_are_in_no_cache(
+    restored: list[Any], sent: int, outcome: str | None, run: StagesRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would take a worker from others; what it computes must arrive here, or the stage has failed."""
+    calls = list[Stage]()
+    answers = iter(restored)
+    monkeypatch.setattr(GuardedRunner, "restore", lambda *_: next(answers))
+    monkeypatch.setattr(run_stages.remote, "execute", lambda stage, _: calls.append(stage))
+    run.params = RunParams(remote="gpu")
+    if outcome:
+        assert run_stages.execute(run, SEEDS[0]) == outcome
+    else:
+        with pytest.raises(StageFailed, match="not in this clone's DVC remote"):
+            run_stages.execute(run, SEEDS[0])
+    assert calls == SEEDS[:1] * sent
