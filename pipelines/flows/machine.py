@@ -33,7 +33,7 @@ from pipelines.flows.resources import visible_gpus
 from pipelines.flows.workspace import HOME, ROOT
 from pipelines.sweep_table import read_table
 
-SERVER = ["prefect", "server", "start"]
+SERVER = ["pipelines.flows.server"]
 WORKER = ["prefect", "worker", "start", "--pool"]
 NOT_PREFECT = -1
 MEANINGS = {0: "no answer", NOT_PREFECT: "not Prefect's API, whose address ends in /api"}
