@@ -270,7 +270,7 @@ def documented() -> Iterator[tuple[str, str, str]]:
         names, *cells = row.strip("|").split("|")
         for verdict, cell in zip(("taken", "taken and counted", "left out"), cells, strict=True):
             values = [value for value in re.findall("`(.+?)`", cell) if value != "changeid"]
-            for name in PLACES.keys() & re.findall("`(.+?)`", names):
+            for name in sorted(PLACES.keys() & re.findall("`(.+?)`", names)):
                 for value in [*values, *(["x-other"] if re.search(r"\bany\b|another", cell) else [])]:
                     yield name, value, verdict
 
