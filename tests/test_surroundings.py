@@ -162,7 +162,8 @@ def test_no_proxy_is_asked_for_what_is_on_this_machine() -> None:
 
     class Answer(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.send_response(204)
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
             self.end_headers()
 
         def log_message(self, *_: Any) -> None:
@@ -171,9 +172,9 @@ def test_no_proxy_is_asked_for_what_is_on_this_machine() -> None:
     with HTTPServer(("127.0.0.1", 0), Answer) as server, set_environment(http_proxy="http://127.0.0.1:9"):
         threading.Thread(target=server.handle_request).start()
         status = machine.status(f"http://127.0.0.1:{server.server_port}/api")
-    assert status == httpx.codes.NO_CONTENT
+    assert status == httpx.codes.OK
     with set_environment(no_proxy="example.org") as env:
-        assert env["no_proxy"].split(",") == ["example.org", "127.0.0.1", "localhost"]
+        assert env["no_proxy"].split(",") == ["example.org", "127.0.0.1", "localhost", "::1"]
 
 
 def test_a_flow_works_on_its_own_clone_whatever_is_set(tmp_path: Path) -> None:
