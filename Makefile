@@ -29,8 +29,8 @@ OUTSIDE := PATH="$${PATH\#$(CURDIR)/.venv/bin:}"
 
 # The pip that comes with Python 3.11 takes twice as long.
 .venv/installed: $(if $(LINKED),,pyproject.toml constraints.txt)
-	@$(OUTSIDE) $(PYTHON) -c "import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or \
-	    sys.exit('$(PYTHON): expected Python 3.11 to 3.13, found %d.%d: make repro PYTHON=python3.12' % v)"
+	@$(OUTSIDE) $(PYTHON) -c "import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 14) or \
+	    sys.exit('$(PYTHON): expected Python 3.11 to 3.14, found %d.%d: make repro PYTHON=python3.12' % v)"
 	@test "$$(.venv/bin/python -V 2>&1)" = "$$($(OUTSIDE) $(PYTHON) -V)" || rm -rf .venv
 	@echo "Creating .venv, and fetching a current pip (2 MB) ..."
 	@$(OUTSIDE) $(PYTHON) -m venv .venv
@@ -39,8 +39,9 @@ OUTSIDE := PATH="$${PATH\#$(CURDIR)/.venv/bin:}"
 	    "of CUDA (without a GPU: export PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu) ..."
 	@python -m pip install --quiet --no-compile -c constraints.txt torch==2.13.0 -e '.[pipeline,dev]'
 	@echo "Compiling them and our loops on all cores ..."
-# pip compiles on one core, and also compiles packages' tests. Some files are for other versions of Python.
-	@python -m compileall -qq -j 0 -x '/tests?/' .venv/lib || true
+# pip compiles on one core, and also compiles packages' tests. Some files are for other versions of Python, and -W
+# leaves out what this one warns of in others.
+	@python -W ignore -m compileall -qq -j 0 -x '/tests?/' .venv/lib || true
 # By default, Python takes two edits of the same length within a second for one, and runs the first.
 	@python -m compileall -qq --invalidation-mode checked-hash convs2s pipelines
 	@python -m pipelines.compile_loops

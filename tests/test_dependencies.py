@@ -1,6 +1,7 @@
 """What code imports is declared in pyproject.toml, and whoever only uses models needs no extra."""
 
 import ast
+import itertools
 import re
 import sys
 import tomllib
@@ -43,10 +44,21 @@ def declared(*extras: str) -> set[str]:
     return names
 
 
+def of_this_python(statements: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements of a module, those for other versions of Python left out."""
+    for statement in statements:
+        match statement:
+            case ast.If(test=ast.Compare(left=ast.Attribute(attr="version_info"), comparators=[first])):
+                newer = sys.version_info >= ast.literal_eval(first)
+                yield from statement.body if newer else statement.orelse
+            case _:
+                yield statement
+
+
 def imports(path: Path, *, at_once: bool = False) -> Iterator[str]:
     """Yield the modules that a file imports; `at_once`: only those imported when it is."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in tree.body if at_once else ast.walk(tree):
+    statements = list(of_this_python(ast.parse(path.read_text(encoding="utf-8")).body))
+    for node in statements if at_once else itertools.chain(*map(ast.walk, statements)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module is not None:

@@ -228,10 +228,15 @@ def test_the_limit_of_archives_is_that_of_the_code() -> None:
 
 
 def test_the_readme_names_the_versions_of_python_that_the_package_takes() -> None:
-    """pip refuses any other version, so a reader must learn the right ones before installing."""
+    """pip refuses older ones, and the Makefile newer ones as well: its PyTorch has no wheel for them."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    (first, last) = re.findall(r"Python 3\.(\d+) to 3\.(\d+)", pages.read("README.md"))[0]
-    assert project["requires-python"] == f">=3.{first},<3.{int(last) + 1}"
+    language = "Programming Language :: Python :: 3."
+    named = [line.removeprefix(language) for line in project["classifiers"] if line.startswith(language)]
+    first, *_, last = [version for version in named if version.isdigit()]
+    assert project["requires-python"] == f">=3.{first}"
+    assert f"(3, {first}) <= v <= (3, {last})" in pages.read("Makefile")
+    for name in ("README.md", "docs/to-a-colleague.md", "Makefile"):
+        assert set(re.findall(r"Python 3\.(\d+) to 3\.(\d+)", pages.read(name))) == {(first, last)}
 
 
 def test_every_file_of_the_tree_exists() -> None:

@@ -14,9 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from backports import zstd
 
-from convs2s.base.files import read_lines
+from convs2s.base.files import read_lines, zstd
 from convs2s.commands.translate_files import count_lines, open_input, open_output
 from tests.package.small_package import write_small_package
 

@@ -16,14 +16,18 @@ import re
 import reprlib
 import shutil
 import stat
+import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, Self, cast
 
-from backports import zstd
-
 from convs2s.base.messages import inflect
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 # By the bytes that a file begins with, as names may say otherwise.
 DECOMPRESSORS: dict[bytes, Any] = {

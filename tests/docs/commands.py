@@ -23,9 +23,10 @@ from tests.docs.pages import ROOT
 
 PLACEHOLDERS = {"NAME", "..."}
 SYSTEM = {
-    "awk", "bash", "cd", "cp", "createdb", "curl", "cut", "docker", "dos2unix", "echo", "export", "git",
-    "grep", "hf", "iconv", "install", "kubectl", "ln", "mkdir", "pandoc", "prefect", "python3", "rm",
-    "sacrebleu", "sbatch", "scp", "sed", "source", "ssh", "systemctl", "tar", "tensorboard", "xz",
+    "awk", "bash", "cd", "chroot", "cp", "createdb", "curl", "cut", "debootstrap", "docker", "dos2unix",
+    "echo", "export", "git", "grep", "hf", "iconv", "install", "kubectl", "ln", "mkdir", "mount",
+    "pandoc", "prefect", "python3", "rm", "sacrebleu", "sbatch", "scp", "sed", "source", "ssh",
+    "systemctl", "tar", "tensorboard", "xz",
 }  # fmt: skip
 WRAPPERS = {"sudo": 1, "taskset": 3}  # programs that start another, and the number of words before its name
 Words = list[str]

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from backports import zstd
 
-from convs2s.base.files import read_folder, read_lines
+from convs2s.base.files import read_folder, read_lines, zstd
 from convs2s.config.load import load_params
 from convs2s.fairseq.files import read_checkpoint, read_fairseq_dictionary
 from convs2s.ids.candidates import Candidates, read_candidates, write_candidates

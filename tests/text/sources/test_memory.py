@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from backports import zstd
 
+from convs2s.base.files import zstd
 from convs2s.text.sources.memory import read_memory
 from convs2s.text.sources.pair_files import file_part
 from convs2s.text.sources.statuses import LEFT_OUT, TAKEN

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from backports import zstd
 
+from convs2s.base.files import zstd
 from convs2s.text.headings import is_heading
 from convs2s.text.sources.pair_files import file_part
 
