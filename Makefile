@@ -10,7 +10,7 @@ export SHELL := /bin/sh
 # Set while git runs a hook; git would then work on the repository that they name, also in copies of this one.
 unexport GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_COMMON_DIR GIT_PREFIX
 
-.PHONY: help install preset repro report runs flow sweep flow-status flow-follow flow-notify flow-stop docs test test-flows test-faults test-properties test-slow gpu-report lint check
+.PHONY: help install preset repro report runs flow sweep flow-status flow-follow flow-notify flow-stop docs test test-flows test-faults test-properties test-slow test-versions gpu-report lint check
 
 # List the targets, each with the first sentence of its comment
 help:
@@ -127,6 +127,10 @@ test-faults: install
 # Properties on 100,000 inputs each; the default suite tries 30
 test-properties: install
 	PROPERTY_EXAMPLES=100000 python -m pytest -n auto --dist worksteal tests/properties
+
+# The tests with the oldest packages that pyproject.toml allows, and with the newest, in environments of their own
+test-versions:
+	.ci/test-versions
 
 # What a GPU does, in 10 minutes: data/gpu-report/report.md. OUT= another folder; TOY=1 tries all of it on a CPU.
 # MODEL= a model folder and SOURCE= a text: measures their search as well. No network is needed.
