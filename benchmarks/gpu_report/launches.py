@@ -20,6 +20,7 @@ from benchmarks.gpu_report.results import Results, begin, device_seconds, output
 from benchmarks.gpu_report.training import build_random, first_batch
 from benchmarks.machine import wait
 from benchmarks.operations import count_operations
+from convs2s.base.parallel import cores
 from convs2s.train.batch_update import finish_update, queue_update
 
 CALLS = 500  # fewer than the launches that a driver queues, about 1,000, after which the host waits
@@ -176,7 +177,7 @@ def list_hints(device: torch.device, results: Results) -> None:
     hints: dict[str, object] = {
         "kernel (gVisor calls itself 4.4.0)": read("/proc/version"),
         "kernel's log": output(["dmesg"]),
-        "processors of this process, load": f"{len(os.sched_getaffinity(0))}, {os.getloadavg()}",
+        "processors of this process, load": f"{cores()}, {os.getloadavg()}",
         "processor time that a container may use": read("/sys/fs/cgroup/cpu.max"),
         "variables": {name: os.environ[name] for name in VARIABLES if name in os.environ},
     }

@@ -289,12 +289,15 @@ def name_temporary(path: Path) -> Path:
 def is_running(process: str) -> bool:
     """Return whether a process is running.
 
-    One that has ended keeps its id until its parent has noticed; its command line is then empty.
+    On Linux, one that has ended keeps its id until its parent has noticed; its command line is then empty.
     """
     try:
-        return bool(Path("/proc", process, "cmdline").read_bytes())
-    except OSError:
-        return False
+        if sys.platform == "linux":
+            return bool(Path("/proc", process, "cmdline").read_bytes())
+        os.kill(int(process), 0)  # sends nothing
+    except OSError as error:
+        return isinstance(error, PermissionError)  # of another user
+    return True
 
 
 def remove(path: Path) -> None:

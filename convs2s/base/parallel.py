@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -20,16 +21,18 @@ Result = TypeVar("Result")
 
 
 def cores() -> int:
-    """Return the number of cores that this process may use; the machine may have more."""
-    return len(os.sched_getaffinity(0))
+    """Return the number of cores that this process may use; on macOS, which sets no limit, all there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def end_with_parent(parent: int) -> None:
     """Have the kernel kill this process when its parent exits, or the thread of it that started this process.
 
-    The parent gives its own id: if it has already died, `os.getppid` returns another process.
+    The parent gives its own id: if it has already died, `os.getppid` returns another process. On macOS, whose
+    kernel does not do this, only such a process ends.
     """
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG of Linux
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
     if os.getppid() != parent:
         os._exit(1)
 

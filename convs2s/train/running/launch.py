@@ -23,6 +23,7 @@ from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.elastic.rendezvous import RendezvousError
 
 from convs2s.base.messages import report_errors
+from convs2s.base.parallel import cores
 from convs2s.config.train import RunSection, TrainParams
 from convs2s.train.running.follow import ENDING, defer_signals, end_by_signal
 
@@ -63,7 +64,7 @@ def launch(module: str, arguments: list[str], params: TrainParams, run: RunSecti
         f"--signals-to-handle={','.join(number.name for number in SIGNALS)}",
         *([] if run.launcher else ["--local-addr=localhost"]), "-m", module, *arguments,
     ]  # fmt: skip
-    threads = max(1, len(os.sched_getaffinity(0)) // params.workers)
+    threads = max(1, cores() // params.workers)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     if os.environ.get("PYTHONPATH"):
         environment["PYTHONPATH"] += os.pathsep + os.environ["PYTHONPATH"]
