@@ -29,6 +29,8 @@ OUTSIDE := PATH="$${PATH\#$(CURDIR)/.venv/bin:}"
 
 # The pip that comes with Python 3.11 takes twice as long.
 .venv/installed: $(if $(LINKED),,pyproject.toml constraints.txt)
+	@$(OUTSIDE) $(PYTHON) -c "import sys; sys.platform == 'linux' or \
+	    sys.exit(f'make: expected Linux, found {sys.platform}. To use a model without it, see docs/python.md.')"
 	@$(OUTSIDE) $(PYTHON) -c "import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 14) or \
 	    sys.exit('$(PYTHON): expected Python 3.11 to 3.14, found %d.%d: make repro PYTHON=python3.12' % v)"
 	@test "$$(.venv/bin/python -V 2>&1)" = "$$($(OUTSIDE) $(PYTHON) -V)" || rm -rf .venv

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -39,3 +40,23 @@ def test_a_model_is_used_without_what_only_linux_has(tmp_path: Path) -> None:
     assert answer.json()["translatedText"] == expected[0]
     assert (tmp_path / "target").read_text(encoding="utf-8").splitlines() == expected
     assert (tmp_path / "attention.png").read_bytes().startswith(b"\x89PNG")
+
+
+PYTHON = f"""#!/bin/sh
+exec {sys.executable} -c 'import sys; sys.platform = "darwin"; exec(sys.argv[2])' "$@"
+"""
+"""Python on macOS, as far as `python3 -c CODE` can tell."""
+
+
+def test_make_says_at_once_that_it_needs_linux(tmp_path: Path) -> None:
+    """Otherwise it would install for minutes, and the first stage would end in an AttributeError."""
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    python = tmp_path / "python3"
+    python.write_text(PYTHON)
+    python.chmod(0o755)
+    command = ["make", "repro", f"PYTHON={python}"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("make: expected Linux, found darwin. To use a model without it, see docs/")
+    assert not (tmp_path / ".venv").exists()
