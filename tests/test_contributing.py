@@ -9,6 +9,7 @@ from collections.abc import Container
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
 from convs2s.base.files import read_folder, read_pairs, write_folder
 from convs2s.text.corpus.filter import Pair
@@ -63,6 +64,20 @@ def test_ci_runs_every_test_that_needs_no_gpu() -> None:
         for marks in itertools.combinations(on_cpu, count):
             assert any(selects(expression, marks) for expression in expressions), marks
     assert ".ci/run\n" in pages.read(".github/workflows/ci.yml")
+
+
+def test_ci_runs_on_the_oldest_and_the_newest_python() -> None:
+    """A version that pyproject.toml names must be one that we know to work; most faults are at the ends."""
+    project = tomllib.loads(pages.read("pyproject.toml"))["project"]
+    classifiers = "\n".join(project["classifiers"])
+    named = re.findall(r"^Programming Language :: Python :: (3\.\d+)$", classifiers, re.MULTILINE)
+    named.sort(key=lambda version: int(version.partition(".")[2]))
+    assert project["requires-python"].partition(",")[0] == f">={named[0]}"
+    jobs = YAML(typ="safe", pure=True).load(pages.read(".github/workflows/ci.yml"))["jobs"]
+    assert jobs["tests"]["strategy"]["matrix"]["python"] == [named[0], named[-1]]
+    inputs = [step.get("with", {}) for job in jobs.values() for step in job["steps"]]
+    versions = {step["python-version"] for step in inputs if "python-version" in step}
+    assert versions == {named[0], "${{ matrix.python }}"}
 
 
 def test_a_check_before_a_commit_finds_what_ci_finds() -> None:
