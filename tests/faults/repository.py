@@ -53,8 +53,9 @@ def make(folder: Path) -> Path:
     (folder / "data" / "none").mkdir(parents=True)
     yaml = YAML(typ="safe")
     yaml.default_flow_style = False  # a value on each line, for edits
+    values = toy_params(folder).model_dump(mode="json")  # which leaves another params.yaml in the folder
     with (folder / "params.yaml").open("w", encoding="utf-8") as stream:
-        yaml.dump(toy_params(folder).model_dump(mode="json"), stream)
+        yaml.dump(values, stream)
     Repo.init(str(folder), no_scm=True).close()
     (folder / ".dvc" / "config").write_text("[core]\n no_scm = true\n analytics = false\n")
     return folder
