@@ -189,7 +189,7 @@ EDITS = [
     ),
     Edit(
         "positions begin one row later", EMBEDDING,
-        (("first = before + 1 ", "first = before + 2 "),),
+        (("first = before + 1 ", "first = before + 2 "), ("max_positions - 1 if", "max_positions - 2 if")),
         ALL, {"decoder"},
     ),
     Edit(
