@@ -28,7 +28,7 @@ def score_table(results: Sequence[Mapping[str, object]]) -> pd.DataFrame:
     ValueError names a score that DIGITS lacks.
     """
     table = pd.DataFrame(results)
-    if unknown := [name for name in table if name not in ("text", "member", *DIGITS)]:
+    if unknown := [str(name) for name in table if name not in ("text", "member", *DIGITS)]:
         raise ValueError(
             f"expected scores that DIGITS in convs2s/score/tables.py names, found {', '.join(unknown)}: add "
             "the number of decimals there; `python -m pytest tests/score` then names the tables that lack it"

@@ -9,12 +9,16 @@ import torch
 from torch import Tensor, nn
 from torch.testing import assert_close
 
+from benchmarks.train_step import narrow
+from convs2s.decode import choose_model as choose_model_module
 from convs2s.decode.choose_model import Sample, choose_model, run
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.engine.decode.model import EngineModel
+from convs2s.ids.vocabulary import PAD
 from convs2s.model import multistep_attention
 from convs2s.model.decoder import DecoderBlock
 from convs2s.model.glu_block import EncoderBlock, GluConvolution, Residual
+from convs2s.model.initialization import fold_weight_norm
 from convs2s.model.multistep_attention import Memory
 from convs2s.model.precision import Wanted, choose_precision
 from convs2s.model.seq2seq import Seq2Seq
@@ -22,6 +26,7 @@ from tests.edits.table import LOCAL_EDITS, LocalEdit
 from tests.edits.tree import edit_here
 from tests.engine.test_model import loaded
 from tests.model.small import VARIANTS
+from tests.presets import params_of
 
 CPU = torch.device("cpu")
 FORWARD = GluConvolution.forward
@@ -84,6 +89,22 @@ def test_an_edit_that_acts_somewhere_is_noticed(monkeypatch: pytest.MonkeyPatch,
     edit_here(monkeypatch, edit.file, edit.replacements)
     with pytest.warns(UserWarning, match="differ by"):
         assert isinstance(choose(model), StepwiseModel)
+
+
+def test_rounding_that_a_model_enlarges_is_no_edit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such a model is as far from itself in float64. An edit of it is noticed all the same."""
+    torch.manual_seed(1)
+    model = Seq2Seq(narrow(params_of("wmt14-en-de-paper").model, 8), 60, 60, PAD, dropout=0.0).eval()
+    fold_weight_norm(model)
+    with monkeypatch.context() as patch, pytest.warns(UserWarning, match="differ by"):
+        patch.setattr(choose_model_module, "ROUNDING", 0)
+        choose(model)
+    with warnings.catch_warnings(action="error"):
+        assert isinstance(choose(model), EngineModel)
+    for edit in LOCAL_EDITS[:3]:
+        with monkeypatch.context() as patch, pytest.warns(UserWarning, match="differ by"):
+            edit_here(patch, edit.file, edit.replacements)
+            assert isinstance(choose(model), StepwiseModel)
 
 
 def test_where_the_engine_fails_the_plain_model_decodes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,6 +268,6 @@ def test_a_step_follows_an_edit_of_the_model(monkeypatch: pytest.MonkeyPatch) ->
     sample = Sample(edited)
     with torch.inference_mode():
         for one, found in zip(
-            sample.padded_pass, run(model.restrict(sample.entries), sample.padded), strict=True
+            sample.expected[1][1], run(model.restrict(sample.entries), sample.padded), strict=True
         ):
             assert_close(found.logits, one.logits[found.rows], atol=1e-5, rtol=1e-5)
