@@ -3,7 +3,7 @@
     python -m benchmarks.text_to_text --model data/models/1 --source test.en --processes 4
 
 The first table has processor microseconds a sentence, the least of all rounds: reading (text to words, words
-to ids); the books that the host keeps of hypotheses, in either search; and writing (ids to words, words to
+to ids); the books that the host keeps of hypotheses, for either place; and writing (ids to words, words to
 text). A search that is faster waits for these, unless several processes share them.
 
 The second has sentences per second, in turns, with each search and with one and several processes. The last
@@ -22,17 +22,14 @@ from unittest import mock
 from benchmarks.machine import in_turns, machine, make_parser, print_table, speeds_as_json, write_report
 from convs2s.base.files import read_lines
 from convs2s.commands.shared import pause_garbage_collection
-from convs2s.decode.device_search import Books
 from convs2s.decode.load import find_device
 from convs2s.decode.search import LiveBatch
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.package.translator import Translator, load
 
-BOOKS: dict[str, tuple[type, Sequence[str]]] = {
-    "host": (LiveBatch, ("record", "list_allowed", "check_numbers", "finish", "find_going", "keep", "best")),
-    "device": (Books, ("find_rules", "record", "keep", "results")),
-}
-"""What keeps the books of each search, and by which methods."""
+PLACES = ("host", "device")
+BOOKS = ("list_allowed", "record", "best")
+"""The methods by which a batch keeps its books."""
 PARTS = ("part", "microseconds a sentence")
 WHOLE = ("search, processes", "sentences/s", "lowest", "highest", "same translations")
 
@@ -64,15 +61,15 @@ def measure_parts(translator: Translator, texts: list[str], rounds: int) -> dict
     stages = {
         "read: text to words": (Translator, ["read"]),
         "read: words to ids": (WordTranslator, ["rows"]),
-        **{f"books, search: {name}": books for name, books in BOOKS.items()},
+        **{f"books, search: {place}": (LiveBatch, BOOKS) for place in PLACES},
         "write: ids to words": (WordTranslator, ["_assemble"]),
         "write: words to text": (Translator, ["_finish"]),
     }
     translator.translate(texts)
     found = {}
     for name, (owner, methods) in stages.items():
-        kind = "device" if owner is Books else "host"
-        translator.words.params = translator.words.params.model_copy(update={"search": kind})
+        place = "device" if name.endswith("device") else "host"
+        translator.words.params = translator.words.params.model_copy(update={"search": place})
         totals = []
         for _ in range(rounds):
             with timed(owner, methods) as seconds:
@@ -105,12 +102,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parts = measure_parts(translator, texts, options.rounds)
     print_table(PARTS, parts.items())
     print()
-    searches = ("host", "device", "graphs") if device.type == "cuda" else ("host", "device")
     numbers = sorted({1, options.processes})
     translators = {
         f"{search}, {number}": make(search=search, processes=number)
         for number in numbers
-        for search in searches
+        for search in PLACES
     }
     translated = {name: one.translate(texts) for name, one in translators.items()}
     expected = next(iter(translated.values()))

@@ -1,15 +1,15 @@
-"""Beam search on the device, next to the one that keeps hypotheses on the host: speeds, and equality.
+"""Beam search with hypotheses on the device, and on the host: speeds, and equality.
 
 Models have random weights, and sentences have lengths like those of WMT. Hypotheses of random models do not
 end by themselves, so they end at the length of the source. --model and --source measure a real model, too.
 Speeds are sentences per second from ids to ids, in sorted batches: in the first pass, in which shapes are
-new and graphs are recorded, and in the second. The last column counts sentences whose best hypotheses are
+new, and in the second. The last column counts sentences whose best hypotheses are
 the same as the host's; in bfloat16 equal scores may be ordered otherwise.
 """
 
 import argparse
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,6 @@ from benchmarks.gpu_report.results import Results, begin
 from benchmarks.gpu_report.training import model_params
 from convs2s.config.translate import TranslateParams
 from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.device_search import DeviceSearch
-from convs2s.decode.recordings import Recordings
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.ids.batching import pad
 from convs2s.ids.vocabulary import EOS, PAD
@@ -91,14 +89,9 @@ def measure(
         limits = [int(params.max_length_ratio * (len(ids) - 1) + params.max_length_extra) for ids in part]
         source = torch.from_numpy(pad([np.array(ids) for ids in part], PAD))
         batches.append((source.to(device), limits))
-    ways: dict[str, Callable[[], Any]] = {
-        "host": lambda: BeamSearch(params, False),
-        "device": lambda: DeviceSearch(params, False),
-        "device, graphs": lambda: DeviceSearch(params, False, Recordings(model)),
-    }
     expected: list[list[int]] = []
-    for way, make in ways.items():
-        search = make()
+    for way in ("host", "device"):
+        search = BeamSearch(params.model_copy(update={"search": way}), keep_attention=False)
         first, found = run(search, model, batches)
         again, _ = run(search, model, batches)
         expected = expected or found

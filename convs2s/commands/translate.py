@@ -119,8 +119,8 @@ def add(commands: Any) -> None:
     )
     add("--precision", choices=["auto", "float32", "bfloat16", "int8"], help=text)
     text = (
-        "where beam search keeps its hypotheses; auto is the device on a GPU, else the host; graphs is a GPU "
-        f"whose steps are CUDA graphs {FOLDER}"
+        "where beam search keeps its hypotheses; auto is the device on a GPU, else the host; graphs, of "
+        f"version 1.1, means device {FOLDER}"
     )
     add("--search", choices=["auto", "host", "device", "graphs"], help=text)
     text = (

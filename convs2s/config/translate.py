@@ -48,8 +48,8 @@ class TranslateParams(Section):
     longer texts. The pipeline's own lines are never split."""
     search: Literal["auto", "host", "device", "graphs"] = later("auto", since="1.1.0")
     """Where beam search keeps its hypotheses: on the `host`, which waits for each step; or on the `device`,
-    which the host gives eight steps at a time; `graphs`: the same, recorded as CUDA graphs. `auto`: `device`
-    on a GPU, else `host`."""
+    which the host gives eight steps at a time. `auto`: `device` on a GPU, else `host`. `graphs` was version
+    1.1's, and means `device`."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

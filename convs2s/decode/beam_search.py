@@ -1,11 +1,15 @@
 """Beam search over token ids: a model's steps -> the best hypotheses, with attention (§4.3, T21)."""
 
+from typing import Any
+
 import numpy as np
-from jaxtyping import Float, Float32
+import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from convs2s.decode.search import Extension, LiveBatch, Search
-from convs2s.decode.token_scores import LazyScores, find_best
+from convs2s.decode.copies import copy_to_host
+from convs2s.decode.search import STEPS_ON_DEVICE, Extension, LiveBatch, Search, Step
+from convs2s.decode.token_scores import Allowed, Best, LazyScores, find_best
 from convs2s.ids.vocabulary import EOS
 
 
@@ -18,28 +22,41 @@ class BeamSearch(Search):
     are ordered by row and token rank, so results are reproducible and do not depend on the batch.
     """
 
+    def count_steps(self, device: torch.device) -> int:
+        """Return the number of steps between two looks of the host."""
+        on_host = {"host": True, "auto": device.type == "cpu"}.get(self.params.search, False)
+        return 1 if on_host else STEPS_ON_DEVICE
+
     def extend(
-        self,
-        batch: LiveBatch,
-        scores: Float[Tensor, "R V"] | LazyScores,
-        totals: Float32[np.ndarray, "B H"],
-    ) -> Extension:
-        """Return each sentence's beam_size best continuations that do not end."""
+        self, batch: LiveBatch, scores: Float[Tensor, "R V"] | LazyScores, totals: Any, allowed: Allowed
+    ) -> tuple[Best, Extension]:
+        """Return each sentence's 2 * beam_size best continuations, and the beam_size that do not end.
+
+        At most beam_size of them are EOS, so enough others remain, unless the vocabulary is so small that
+        impossible hypotheses must fill the beam.
+        """
         beam_size = self.params.beam_size
-        allowed = batch.list_allowed(totals.shape[1])
-        sums, rows, ids = find_best(scores, totals, *allowed, 2 * beam_size)
-        batch.check_numbers(sums)
-        ends = ids == EOS
-        if not ends.any():
-            return Extension(rows[:, :beam_size], ids[:, :beam_size], sums[:, :beam_size])
-        accepted = ends & (sums > -np.inf)
+        best = find_best(scores, totals, allowed, 2 * beam_size)
+        if isinstance(totals, np.ndarray) and isinstance(best.totals, Tensor):
+            best = Best(*copy_to_host(best, batch.device))
+        is_end = best.tokens == EOS
+        if isinstance(is_end, Tensor):
+            order = is_end.argsort(dim=1, stable=True)[:, :beam_size]
+            going = best.totals.masked_fill(is_end, -torch.inf)
+            return best, Extension(*(part.gather(1, order) for part in (best.rows, best.tokens, going)))
+        if not is_end.any():
+            return best, Extension(
+                best.rows[:, :beam_size], best.tokens[:, :beam_size], best.totals[:, :beam_size]
+            )
+        order = is_end.argsort(axis=1, kind="stable")[:, :beam_size]
+        going = np.where(is_end, -np.inf, best.totals)
+        return best, Extension(
+            *(np.take_along_axis(part, order, 1) for part in (best.rows, best.tokens, going))
+        )
+
+    def find_ends(self, batch: LiveBatch, step: Step) -> Bool[np.ndarray, "B M"]:
+        """Return which continuations finish a hypothesis: EOS among the best beam_size of them."""
+        is_end: Bool[np.ndarray, "B M"] = (step.tokens == EOS) & (step.totals > -np.inf)
         if not self.params.legacy_eos:
-            accepted[:, beam_size:] = False
-        for i, rank in np.argwhere(accepted).tolist():
-            batch.finish(i, int(rows[i, rank]), float(sums[i, rank]))
-        # At most beam_size of the 2 * beam_size candidates are EOS, so enough others remain, unless the
-        # vocabulary is so small that impossible hypotheses must fill the beam.
-        sums[ends] = -np.inf
-        continued = ends.argsort(axis=1, kind="stable")[:, :beam_size]
-        sentences = np.arange(len(ids))[:, None]
-        return Extension(rows[sentences, continued], ids[sentences, continued], sums[sentences, continued])
+            is_end[:, self.params.beam_size :] = False
+        return is_end

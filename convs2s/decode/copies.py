@@ -17,10 +17,12 @@ def copy_to_device(values: Tensor | NDArray[Any], device: torch.device) -> Tenso
     return tensor.to(device)
 
 
-def copy_to_host(tensors: Sequence[Tensor | None], device: torch.device) -> list[Any]:
-    """Return tensors of a device as arrays, None as None; the host waits once, for all of them."""
+def copy_to_host(values: Sequence[Tensor | NDArray[Any] | None], device: torch.device) -> list[Any]:
+    """Return tensors of a device as arrays, all else as it is; the host waits once, for all of them."""
     is_gpu = device.type == "cuda"
-    copies = [None if tensor is None else tensor.to("cpu", non_blocking=is_gpu) for tensor in tensors]
+    copies = [
+        value.to("cpu", non_blocking=is_gpu) if isinstance(value, Tensor) else value for value in values
+    ]
     if is_gpu:
         torch.cuda.current_stream(device).synchronize()
-    return [None if copy is None else copy.numpy() for copy in copies]
+    return [copy.numpy() if isinstance(copy, Tensor) else copy for copy in copies]

@@ -1,11 +1,11 @@
 """Sampling: translations drawn from the model's distribution, without a search."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float32, Int
+from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
@@ -13,8 +13,8 @@ from torch import Tensor
 from convs2s.config.section import Positive, Section
 from convs2s.config.translate import TranslateParams
 from convs2s.decode.copies import copy_to_host
-from convs2s.decode.search import Extension, LiveBatch, Search
-from convs2s.decode.token_scores import LazyScores, all_logits, log_normalizer, rule_out
+from convs2s.decode.search import Extension, LiveBatch, Search, Step
+from convs2s.decode.token_scores import Allowed, Best, LazyScores, all_logits, log_normalizer, rule_out
 from convs2s.ids.vocabulary import EOS
 
 
@@ -58,27 +58,25 @@ class Sampler(Search):
         self.generators = [np.random.default_rng([sampling.seed, sampling.first + i, j]) for i, j in numbers]
 
     def extend(
-        self,
-        batch: LiveBatch,
-        scores: Float[Tensor, "R V"] | LazyScores,
-        totals: Float32[np.ndarray, "B H"],
-    ) -> Extension:
+        self, batch: LiveBatch, scores: Float[Tensor, "R V"] | LazyScores, totals: Any, allowed: Allowed
+    ) -> tuple[Best, Extension]:
         """Return every sample with a token drawn; those that have ended are ignored."""
         logits = all_logits(scores)
-        rows = np.arange(totals.size).reshape(totals.shape)
         normalizers = log_normalizer(logits)
-        rule_out(logits, *batch.list_allowed(totals.shape[1]))
+        rule_out(logits, allowed)
         tokens = self._draw(logits, batch.alive)
         gains = logits.gather(1, tokens[:, None]).squeeze(1) - normalizers
         gained, drawn = copy_to_host((gains, tokens), logits.device)
-        sums = totals + gained.reshape(totals.shape)
-        batch.check_numbers(sums)
-        ids = drawn.reshape(rows.shape)
+        rows = np.arange(totals.size).reshape(totals.shape)
+        best = Best(totals + gained.reshape(totals.shape), rows, drawn.reshape(totals.shape))
+        return best, Extension(best.rows, best.tokens, best.totals)
+
+    def find_ends(self, batch: LiveBatch, step: Step) -> Bool[np.ndarray, "B M"]:
+        """Return which samples end with this step."""
         ended = self.ended[batch.alive]
-        for i, sample in np.argwhere((ids == EOS) & ~ended).tolist():
-            batch.finish(i, int(rows[i, sample]), float(sums[i, sample]))
-        self.ended[batch.alive] = ended | (ids == EOS)
-        return Extension(rows, ids, sums)
+        is_end: Bool[np.ndarray, "B M"] = (step.tokens == EOS) & ~ended
+        self.ended[batch.alive] = ended | is_end
+        return is_end
 
     def _draw(self, logits: Float[Tensor, "R V"], alive: NDArray[np.int64]) -> Int[Tensor, "R"]:
         """Draw a token for each row, by inverting the distribution function."""

@@ -1,23 +1,32 @@
-"""What beam search and sampling share: the steps of a model, over the unfinished sentences of a batch."""
+"""What beam search and sampling share: steps of a model, over the unfinished sentences of a batch (§4.3).
 
+On a CPU the host looks at each step. A GPU would wait for it, the longer the more sentences a batch has. So
+there all hypotheses stay on the device, and the host starts eight steps at a time. Then it copies what they
+have found, lists the hypotheses that are finished, and drops sentences that are done. A sentence that is done
+before the host looks goes on until then; what it finds is ignored.
+"""
+
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float32, Int, Int64
+from jaxtyping import Bool, Float, Float32, Int, Int64
 from numpy.typing import NDArray
 from torch import Tensor
 
 from convs2s.config.translate import TranslateParams
+from convs2s.decode.copies import copy_to_device, copy_to_host
 from convs2s.decode.length_normalization import final_score
-from convs2s.decode.token_scores import LazyScores
+from convs2s.decode.token_scores import Allowed, Best, LazyScores
 from convs2s.ids.vocabulary import EOS, PAD
 
 NOWHERE = -1
+STEPS_ON_DEVICE = 8
+"""Steps between two looks of the host at a device. A look waits for it; until then no sentence is dropped."""
 IDLE_SHARE = 1 / 16
 """Share of a batch that may be done but stay in it, because dropping a sentence copies all the others."""
 
@@ -77,7 +86,7 @@ class SearchModel(Protocol):
 
 
 class Extension(NamedTuple):
-    """The hypotheses after a step: the same number H for each live sentence.
+    """The hypotheses after a step: the same number H for each sentence; arrays, or tensors on a device.
 
     Attributes:
         rows: (B, H), the rows that they extend.
@@ -85,13 +94,35 @@ class Extension(NamedTuple):
         totals: (B, H), their log-likelihoods.
     """
 
-    rows: NDArray[np.int64]
-    tokens: NDArray[np.int64]
-    totals: NDArray[np.float32]
+    rows: Any
+    tokens: Any
+    totals: Any
 
-    def select(self, sentences: NDArray[np.int64]) -> "Extension":
+    def select(self, sentences: Any) -> "Extension":
         """Return the hypotheses of these sentences, in this order."""
         return Extension(self.rows[sentences], self.tokens[sentences], self.totals[sentences])
+
+
+class Step(NamedTuple):
+    """What a step of B sentences finds; arrays, or tensors on a device.
+
+    Attributes:
+        totals, rows, tokens: (B, M), of continuations, best first, as those of `find_best`.
+        next_rows, next_tokens: (B, H), of the hypotheses that go on, as those of `Extension`.
+        sources: (B, P), for each hypothesis before the step, the source position attended to most, except
+            that of EOS (T34).
+        at_end: (B, P), whether EOS got even more attention.
+        weights: (B, P, S), all attention; None unless it is kept.
+    """
+
+    totals: Any
+    rows: Any
+    tokens: Any
+    next_rows: Any
+    next_tokens: Any
+    sources: Any
+    at_end: Any
+    weights: Any
 
 
 class Ending(NamedTuple):
@@ -126,23 +157,33 @@ class History:
         self.at_end: list[NDArray[np.bool_]] = []
         self.weights: list[NDArray[np.float32]] = []
 
-    def trace(self, ending: Ending) -> tuple[list[int], list[int]]:
-        """Return a finished hypothesis's tokens and, for each of them, the row that it extended."""
-        tokens, rows = [EOS], [ending.row]
-        for step in range(ending.step - 1, -1, -1):
-            tokens.append(int(self.tokens[step][rows[-1]]))
-            rows.append(int(self.rows[step][rows[-1]]))
-        return tokens[::-1], rows[::-1]
+    def trace(self, endings: Sequence[Ending]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Follow N finished hypotheses back to their first tokens, all at once.
+
+        Returns:
+            (T, N), for each step and hypothesis, its token and the row that it extends. What follows a
+            hypothesis's EOS has no meaning.
+        """
+        last = np.array([ending.step for ending in endings])
+        rows = np.empty((last.max() + 1, len(endings)), np.int64)
+        rows[:] = [ending.row for ending in endings]
+        tokens = np.full_like(rows, EOS)
+        for step in range(len(rows) - 2, -1, -1):
+            is_before, following = last > step, rows[step + 1]
+            for found, steps in ((tokens, self.tokens), (rows, self.rows)):
+                np.copyto(found[step], steps[step].take(following, mode="clip"), where=is_before)
+        return tokens, rows
 
 
-def follow(rows: Sequence[int], steps: Sequence[NDArray[Any]]) -> list[Any]:
-    """Return, for each step, the value of a row.
+def follow(rows: NDArray[np.int64], steps: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return (N, T, ...), the values of N hypotheses at each step.
 
     Args:
-        rows: for each step, the row.
+        rows: (T, N), for each step and hypothesis, its row; from its end on, any number.
         steps: for each step, and maybe later ones, the values of all rows.
     """
-    return [values[row] for values, row in zip(steps, rows, strict=False)]
+    pairs = zip(rows, steps, strict=False)
+    return np.stack([values.take(row, axis=0, mode="clip") for row, values in pairs], axis=1)
 
 
 def nan_error(step: int, sentence: int) -> ValueError:
@@ -160,13 +201,13 @@ class LiveBatch:
     So a sentence has two numbers: its index in the whole batch, and its index among the live sentences.
 
     Attributes:
-        step: number of the current step, from 0.
+        step: number of the next step, from 0.
+        last: number of the last step that any sentence may take.
         memory: the encoder output of the live sentences.
-        ends: of the live sentences, the source position of EOS.
-        words: (B, 1, S), for the live sentences: 1 at each source token but EOS, 0 elsewhere.
+        ends: (B, 1), of the live sentences, the source position of EOS.
+        words: (B, 1, S), for the live sentences, whether a source position has a token other than EOS.
         limits: for each sentence of the whole batch, the most tokens in a hypothesis, EOS excluded.
         alive: for each live sentence, its index in the whole batch.
-        forced: for each live sentence, whether it must end at this step.
         finished: for each sentence of the whole batch, its finished hypotheses.
         is_done: for each sentence of the whole batch, whether enough hypotheses are finished.
         history: the steps so far.
@@ -181,110 +222,132 @@ class LiveBatch:
         prefixes: Sequence[Sequence[int]],
     ) -> None:
         self.search = search
-        self.memory = memory
         self.device = source.device
+        self.steps_at_once = search.count_steps(self.device)
+        self.memory = memory
         self.prefixes = prefixes
         self.longest_prefix = max(map(len, prefixes), default=0)
         self.step = 0
+        self.last = max(max_lengths)
         self.limits = np.asarray(max_lengths, dtype=np.int64)
         self.alive: NDArray[np.int64] = np.arange(len(source))
-        self.forced: NDArray[np.bool_] = self.limits <= 0
-        self.ends: NDArray[np.int64] = (source != PAD).sum(dim=1).cpu().numpy() - 1
-        self.words = (np.arange(source.shape[1]) < self.ends[:, None, None]).astype(np.float32)
-        self.source_lengths = (self.ends + 1).tolist()
+        ends = (source != PAD).sum(dim=1, keepdim=True) - 1
+        self.ends = self.place(ends)
+        self.words = self.place((torch.arange(source.shape[1], device=self.device) < ends)[:, None])
+        self.all_ends = ends.flatten()
         self.finished: list[list[Ending]] = [[] for _ in source]
         self.is_done: NDArray[np.bool_] = np.zeros(len(source), np.bool_)
         self.history = History()
 
-    def list_allowed(self, beams: int) -> tuple[NDArray[np.int64], list[int]]:
-        """Return the next tokens that are allowed, as `find_best` takes them.
+    def list_allowed(self, step: int, beams: int) -> Allowed:
+        """Return which tokens rows may take at a step, `beams` rows of each sentence.
 
-        First, for each row, the only allowed token: the next one of its prefix or, at its maximum length,
-        EOS. A row with -1 may take any token but those returned second, which are excluded.
+        A row takes the next token of its prefix, at its maximum length EOS, else any but those excluded.
         """
-        only = np.where(self.forced, EOS, -1)
-        if self.step < self.longest_prefix:
+        only = np.where(self.limits[self.alive] <= step, EOS, NOWHERE)
+        if step < self.longest_prefix:
             for sentence, i in enumerate(self.alive):
-                if self.step < len(self.prefixes[i]):
-                    only[sentence] = self.prefixes[i][self.step]
-        excluded = [PAD, EOS] if self.step < self.search.params.min_length else [PAD]
-        return only.repeat(beams), excluded
+                if step < len(self.prefixes[i]):
+                    only[sentence] = self.prefixes[i][step]
+        excluded = [PAD, EOS] if step < self.search.params.min_length else [PAD]
+        return Allowed(only.repeat(beams), excluded)
 
-    def record(self, attention: Float[Tensor, "R S"]) -> None:
-        """Record what the rows of this step attend to."""
-        weights = attention.float().cpu().numpy()
-        grid = weights.reshape(len(self.words), -1, weights.shape[1])  # (B, H, S), H the same for all
-        of_words = grid * self.words
-        sources = of_words.argmax(axis=2)
-        at_end = grid[np.arange(len(grid)), :, self.ends] > of_words.max(axis=2)
-        self.history.sources.append(sources.ravel())
-        self.history.at_end.append(at_end.ravel())
-        if self.search.keep_attention:
-            self.history.weights.append(weights)
+    def place(self, tensor: Tensor) -> Any:
+        """Return a tensor where hypotheses are chosen: an array if the host looks at each step."""
+        return tensor.cpu().numpy() if self.steps_at_once == 1 else tensor
 
-    def check_numbers(self, totals: NDArray[np.float32]) -> None:
-        """Raise ValueError for the first NaN; NaN sorts first, so the best candidates show it."""
-        bad = np.isnan(totals)
-        if bad.any():
-            raise nan_error(self.step, int(self.alive[bad.any(axis=1).argmax()]))
+    def find_attended(self, attention: Float[Tensor, "R S"]) -> tuple[Any, Any, Any]:
+        """Return `sources`, `at_end` and `weights` of a step."""
+        weights = self.place(attention.float()).reshape(len(self.ends), -1, attention.shape[1])
+        # EOS comes after the words, so it is the first of the largest only if it has more than any word.
+        return (weights * self.words).argmax(axis=2), weights.argmax(axis=2) == self.ends, weights
 
-    def finish(self, sentence: int, row: int, total: float) -> None:
-        """Record that EOS finishes a row's hypothesis, with its log-likelihood, unless there are enough."""
-        i = self.alive[sentence]
-        finished = self.finished[i]
-        if len(finished) < self.search.wanted:
-            finished.append(Ending(self.step, row, total))
-            self.is_done[i] = len(finished) == self.search.wanted
+    def record(self, steps: Sequence[Step]) -> NDArray[np.int64]:
+        """Record steps, which are on the host by now, and return the sentences that go on.
 
-    def find_going(self) -> NDArray[np.int64]:
-        """Return which sentences stay after this step: all while few are done, none once all are done."""
-        done = self.is_done[self.alive] | self.forced
+        These are all while few are done, and none once all are done.
+
+        Raises:
+            ValueError: if the scores of a sentence that was not done are not numbers.
+        """
+        for number, step in enumerate(steps):
+            if number:
+                self._extend(steps[number - 1])
+            self._record(step)
+        done = self.is_done[self.alive] | (self.limits[self.alive] < self.step)
         going = np.flatnonzero(~done)
         if len(going) and len(done) - len(going) < IDLE_SHARE * len(done):
-            return np.arange(len(done))
+            going = np.arange(len(done))
+        if len(going) == len(self.alive):
+            self._extend(steps[-1])
+        elif len(going):
+            self._extend(steps[-1], going)
+            rows = copy_to_device(going, self.device)
+            self.memory = self.memory.select(rows)
+            chosen = self.place(rows)
+            self.words = self.words[chosen]
+            self.ends = self.ends[chosen]
+            self.alive = self.alive[going]
         return going
 
-    def keep(self, going: NDArray[np.int64], extension: Extension) -> None:
-        """Keep these live sentences, and their hypotheses after a step."""
+    def _record(self, step: Step) -> None:
+        """Record the hypotheses that a step finishes, and what it attends to."""
+        is_bad = np.isnan(step.totals[:, 0])  # NaN comes first
+        is_end = self.search.find_ends(self, step)
+        if is_bad.any():
+            is_bad &= ~self.is_done[self.alive] & (self.limits[self.alive] >= self.step)
+            if is_bad.any():
+                raise nan_error(self.step, int(self.alive[is_bad.argmax()]))
+        if is_end.any():
+            for sentence, rank in np.argwhere(is_end).tolist():
+                i = self.alive[sentence]
+                if not self.is_done[i]:
+                    row, total = int(step.rows[sentence, rank]), float(step.totals[sentence, rank])
+                    self.finished[i].append(Ending(self.step, row, total))
+                    self.is_done[i] = len(self.finished[i]) == self.search.wanted
+        self.history.sources.append(step.sources.ravel())
+        self.history.at_end.append(step.at_end.ravel())
+        if step.weights is not None:
+            self.history.weights.append(step.weights.reshape(-1, step.weights.shape[2]))
         self.step += 1
-        self.history.rows.append(extension.rows.ravel())
-        self.history.tokens.append(extension.tokens.ravel())
-        if len(going) < len(self.alive):
-            self.memory = self.memory.select(torch.as_tensor(going, device=self.device))
-            self.words = self.words[going]
-            self.ends = self.ends[going]
-            self.alive = self.alive[going]
-        self.forced = self.limits[self.alive] <= self.step
+
+    def _extend(self, step: Step, going: Any = slice(None)) -> None:
+        """Record how the hypotheses of some live sentences go on after a step."""
+        self.history.rows.append(step.next_rows[going].ravel())
+        self.history.tokens.append(step.next_tokens[going].ravel())
 
     def best(self) -> list[list[SearchResult]]:
         """Return each sentence's n_best hypotheses, best first; ties go to the one finished first."""
+        n_best = self.search.params.n_best
+        ranked = [sorted(endings, key=self._score, reverse=True)[:n_best] for endings in self.finished]
+        tokens, rows = self.history.trace(list(itertools.chain.from_iterable(ranked)))
+        tokens = tokens.T
+        sources = follow(rows, self.history.sources).tolist()
+        at_end = follow(rows, self.history.at_end).tolist()
+        numbers = itertools.count()
         results: list[list[SearchResult]] = []
-        for source_length, endings in zip(self.source_lengths, self.finished, strict=True):
-            ranked = sorted(endings, key=self._score, reverse=True)[: self.search.params.n_best]
-            results.append([self._result(source_length, ending) for ending in ranked])
+        for source_end, endings in zip(self.all_ends.tolist(), ranked, strict=True):
+            results.append([])
+            for ending, number in zip(endings, numbers, strict=False):
+                length = ending.step + 1
+                attention = None
+                if self.search.keep_attention:
+                    [weights] = follow(rows[:length, number : number + 1], self.history.weights)
+                    attention = weights[:, : source_end + 1]
+                result = SearchResult(
+                    tokens=tokens[number, :length].tolist(),
+                    log_likelihood=ending.log_likelihood,
+                    score=self._score(ending),
+                    sources=sources[number][:length] if source_end else [NOWHERE] * length,
+                    at_end=at_end[number][:length],
+                    attention=attention,
+                )
+                results[-1].append(result)
         return results
 
     def _score(self, ending: Ending) -> float:
         """Return what a hypothesis is ranked by."""
         return final_score(ending.log_likelihood, ending.step + 1, self.search.params.alpha)
-
-    def _result(self, source_length: int, ending: Ending) -> SearchResult:
-        """Return a finished hypothesis with what it attended to."""
-        tokens, rows = self.history.trace(ending)
-        sources = [NOWHERE] * len(tokens)
-        if source_length > 1:
-            sources = [int(position) for position in follow(rows, self.history.sources)]
-        attention = None
-        if self.search.keep_attention:
-            attention = np.stack(follow(rows, self.history.weights))[:, :source_length]
-        return SearchResult(
-            tokens=tokens,
-            log_likelihood=ending.log_likelihood,
-            score=self._score(ending),
-            sources=sources,
-            at_end=[bool(at_end) for at_end in follow(rows, self.history.at_end)],
-            attention=attention,
-        )
 
 
 class Search(ABC):
@@ -301,19 +364,25 @@ class Search(ABC):
         self.wanted = params.beam_size
         self.first_beams = 1
 
+    def count_steps(self, device: torch.device) -> int:
+        """Return the number of steps between two looks of the host."""
+        return 1
+
     @abstractmethod
     def extend(
-        self,
-        batch: LiveBatch,
-        scores: Float[Tensor, "R V"] | LazyScores,
-        totals: Float32[np.ndarray, "B H"],
-    ) -> Extension:
-        """Return the hypotheses after a step; record those that it finishes.
+        self, batch: LiveBatch, scores: Float[Tensor, "R V"] | LazyScores, totals: Any, allowed: Allowed
+    ) -> tuple[Best, Extension]:
+        """Return a step's best continuations, and the hypotheses that go on.
 
         Args:
             scores: of the next tokens, as a model returns them.
-            totals: log-likelihood of each hypothesis so far.
+            totals: (B, H), log-likelihood of each hypothesis so far; an array if the host looks at each
+                step, else a tensor, and so are the results.
         """
+
+    @abstractmethod
+    def find_ends(self, batch: LiveBatch, step: Step) -> Bool[np.ndarray, "B M"]:
+        """Return which continuations of a step finish a hypothesis."""
 
     @torch.inference_mode()
     def search(
@@ -332,22 +401,45 @@ class Search(ABC):
                 their log-likelihood counts. Empty: no sentence has a prefix.
         """
         batch = LiveBatch(self, model.encode(source), source, max_lengths, prefixes)
-        on_device = partial(torch.as_tensor, device=source.device)
-        totals: NDArray[np.float32] = np.zeros((len(source), self.first_beams), np.float32)
-        tokens: NDArray[np.int64] = np.full(totals.size, EOS)
-        state = model.start(totals.size)
+        totals = batch.place(torch.zeros(len(source), self.first_beams, device=source.device))
+        tokens = torch.full((len(source) * self.first_beams,), EOS, device=source.device)
+        state = model.start(len(tokens))
+        extension: Extension | None = None
         while True:
-            scores, attention, state = model.step(on_device(tokens), batch.memory, state)
-            extension = self.extend(batch, scores, totals)
-            batch.record(attention)
-            going = batch.find_going()
+            steps = list[Step]()
+            for number in range(batch.step, min(batch.step + batch.steps_at_once, batch.last + 1)):
+                if extension is not None:
+                    state, tokens, totals = move_on(state, len(tokens), extension, source.device)
+                scores, attention, state = model.step(tokens, batch.memory, state)
+                allowed = batch.list_allowed(number, totals.shape[1])
+                best, extension = self.extend(batch, scores, totals, allowed)
+                sources, at_end, weights = batch.find_attended(attention)
+                kept = weights if self.keep_attention else None
+                steps.append(Step(*best, extension.rows, extension.tokens, sources, at_end, kept))
+            if batch.steps_at_once > 1:
+                steps = read_steps(steps, source.device)
+            going = batch.record(steps)
             if not len(going):
                 return batch.best()
-            if len(going) < len(batch.alive):
-                extension = extension.select(going)
-            batch.keep(going, extension)
-            parents = extension.rows.ravel()
-            if not np.array_equal(parents, np.arange(len(attention))):  # greedy search reorders nothing
-                state = state.select(on_device(parents))
-            tokens = extension.tokens.ravel()
-            totals = np.ascontiguousarray(extension.totals)
+            if extension is not None and len(going) < len(extension.rows):
+                extension = extension.select(batch.place(copy_to_device(going, source.device)))
+
+
+def move_on(
+    state: Any, rows: int, extension: Extension, device: torch.device
+) -> tuple[Any, Int64[Tensor, "R"], Any]:
+    """Return the state, which has so many rows, and the tokens and totals of the hypotheses that go on."""
+    parents, tokens, totals = extension.rows.ravel(), extension.tokens.ravel(), extension.totals
+    if isinstance(totals, np.ndarray):
+        totals = np.ascontiguousarray(totals)
+        if np.array_equal(parents, np.arange(rows)):  # greedy search reorders nothing
+            return state, torch.as_tensor(tokens, device=device), totals
+    state = state.select(torch.as_tensor(parents, device=device))
+    return state, torch.as_tensor(tokens, device=device), totals
+
+
+def read_steps(steps: Sequence[Step], device: torch.device) -> list[Step]:
+    """Return steps as arrays; the host waits for the device once."""
+    parts = copy_to_host(list(itertools.chain.from_iterable(steps)), device)
+    fields = len(Step._fields)
+    return [Step(*parts[first : first + fields]) for first in range(0, len(parts), fields)]

@@ -1,6 +1,6 @@
 """What a search needs from a step's logits: the best continuations of each sentence's hypotheses."""
 
-from typing import Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -8,11 +8,35 @@ from jaxtyping import Float, Float32, Int, Int64
 from numpy.typing import NDArray
 from torch import Tensor
 
-from convs2s.decode.copies import copy_to_host
+from convs2s.decode.copies import copy_to_device
 
 CACHED_NUMBERS = 2**18
 
-Best = tuple[Float32[np.ndarray, "B M"], Int64[np.ndarray, "B M"], Int64[np.ndarray, "B M"]]
+
+class Allowed(NamedTuple):
+    """The tokens that rows may take.
+
+    Attributes:
+        only: (R,), the only allowed token of each row; negative: all but those excluded.
+        excluded: tokens that no other row may take, at least one.
+    """
+
+    only: NDArray[np.int64]
+    excluded: list[int]
+
+
+class Best(NamedTuple):
+    """Each sentence's best continuations, best first; arrays, or tensors on a device.
+
+    Attributes:
+        totals: (B, M), their log-likelihoods.
+        rows: (B, M), the rows that they extend.
+        tokens: (B, M), the tokens that they add.
+    """
+
+    totals: Any
+    rows: Any
+    tokens: Any
 
 
 @runtime_checkable
@@ -25,8 +49,8 @@ class LazyScores(Protocol):
 
     def best(
         self, totals: Float32[np.ndarray, "B H"], only: NDArray[np.int64], excluded: list[int], count: int, /
-    ) -> Best:
-        """As `find_best`."""
+    ) -> tuple[Float32[np.ndarray, "B M"], Int64[np.ndarray, "B M"], Int64[np.ndarray, "B M"]]:
+        """Return the three of `Best` for tokens that are `Allowed`, as arrays."""
 
     def logits(self) -> Float[Tensor, "R V"]:
         """Return all logits."""
@@ -37,64 +61,56 @@ def all_logits(scores: Float[Tensor, "R V"] | LazyScores) -> Float[Tensor, "R V"
     return scores if isinstance(scores, Tensor) else scores.logits()
 
 
-def find_best(
-    scores: Float[Tensor, "R V"] | LazyScores,
-    totals: Float32[np.ndarray, "B H"],
-    only: NDArray[np.int64],
-    excluded: list[int],
-    count: int,
-) -> Best:
+def find_best(scores: Float[Tensor, "R V"] | LazyScores, totals: Any, allowed: Allowed, count: int) -> Best:
     """Return the best continuations of each sentence's hypotheses, best first.
 
     Equal ones are ordered by row, then by the rank of their token; NaN comes before all others.
 
     Args:
         scores: may be changed in place.
-        totals: log-likelihood of each hypothesis so far.
-        only: for each row, the only allowed next token; -1: all but those excluded.
-        excluded: tokens that no other row may take, at least one.
+        totals: (B, H), log-likelihood of each hypothesis so far.
         count: at most V of each row are considered; if fewer are allowed, the rest are -inf.
 
     Returns:
-        Log-likelihood, row and token of each of `count` continuations, or as many as there are.
+        `count` continuations, or as many as there are: tensors, or arrays if both arguments are on the host
+        anyway, that is, `scores` are lazy and `totals` an array.
     """
     if not isinstance(scores, Tensor):
-        return scores.best(totals, only, excluded, count)
-    values, ids, normalizers = find_likeliest(scores, only, excluded, count)
+        found = scores.best(np.asarray(totals), *allowed, count)
+        return Best(*(found if isinstance(totals, np.ndarray) else map(torch.from_numpy, found)))
+    values, ids, normalizers = find_likeliest(scores, allowed, count)
     sentences, beams = totals.shape
     # log p = logit - normalizer: a full log-softmax would write V numbers per row to read these few.
     offset = torch.as_tensor(totals, device=scores.device) - normalizers.view(sentences, beams)
     sums = (values.view(sentences, beams, -1) + offset[:, :, None]).flatten(1)
     sums, order = sums.sort(dim=1, descending=True, stable=True)
     sums, order = sums[:, :count], order[:, :count]
-    first = torch.arange(sentences, device=scores.device)[:, None] * beams
+    first = torch.arange(0, len(scores), beams, device=scores.device)[:, None]
     rows = first + order.div(values.shape[1], rounding_mode="floor")
-    chosen = ids.view(sentences, -1).gather(1, order)
-    best = copy_to_host((sums, rows, chosen), scores.device)
-    return best[0], best[1], best[2]
+    return Best(sums, rows, ids.view(sentences, -1).gather(1, order))
 
 
 def find_likeliest(
-    logits: Float[Tensor, "R V"], only: NDArray[np.int64], excluded: list[int], count: int
+    logits: Float[Tensor, "R V"], allowed: Allowed, count: int
 ) -> tuple[Float[Tensor, "R N"], Int[Tensor, "R N"], Float[Tensor, "R"]]:
     """Return each row's largest allowed logits, largest first, their tokens, and the normalizer.
 
     Arguments are those of `find_best`.
     """
     normalizers = log_normalizer(logits)
-    rule_out(logits, only, excluded)
+    rule_out(logits, allowed)
     return (*logits.topk(min(count, logits.shape[1]), dim=1), normalizers)
 
 
-def rule_out(logits: Float[Tensor, "R V"], only: NDArray[np.int64], excluded: list[int]) -> None:
-    """Set the logits of tokens that are not allowed to -inf, in place; as `find_best`."""
-    fixed = np.flatnonzero(only >= 0)
-    rows = torch.as_tensor(fixed, device=logits.device)
-    tokens = torch.as_tensor(only[fixed], device=logits.device)
-    kept = logits[rows, tokens]
-    for token in excluded:
-        logits[:, token] = -torch.inf
-    if len(fixed):
+def rule_out(logits: Float[Tensor, "R V"], allowed: Allowed) -> None:
+    """Set the logits of tokens that are not allowed to -inf, in place."""
+    fixed = np.flatnonzero(allowed.only >= 0)
+    rows = copy_to_device(fixed, logits.device)
+    tokens = copy_to_device(allowed.only[fixed], logits.device)
+    kept = logits[rows, tokens] if len(fixed) else None
+    for token in allowed.excluded:
+        logits[:, token].fill_(-torch.inf)
+    if kept is not None:
         logits[rows] = -torch.inf
         logits[rows, tokens] = kept
 

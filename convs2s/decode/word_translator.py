@@ -15,11 +15,8 @@ from jaxtyping import Float32
 from convs2s.config.translate import TranslateParams
 from convs2s.decode.batches import BATCH_TOKENS, GPU_BATCH_TOKENS, batches, cut, gpu_batch_sentences, pad_ids
 from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.choose_search import Kind, choose_search
 from convs2s.decode.copies import copy_to_device
-from convs2s.decode.device_search import DeviceSearch
 from convs2s.decode.parallel import run_beside, run_in_processes
-from convs2s.decode.recordings import Recordings
 from convs2s.decode.sampling import Sampler, Sampling
 from convs2s.decode.search import Search, SearchModel, SearchResult
 from convs2s.decode.translations import Attention, Hypothesis
@@ -96,9 +93,6 @@ class WordTranslator:
         self.device = device
         self.selection = selection
         self.processes = processes
-        is_recorded = params.search == "graphs" and device.type == "cuda"
-        self.recordings = Recordings(model) if is_recorded else None
-        self.searches: dict[TranslateParams, Kind] = {}
 
     @property
     def precision(self) -> Choice:
@@ -313,18 +307,12 @@ class WordTranslator:
             for ranked in search.search(model, source, limits, selected_prefixes)
         ]
 
-    def _make_search(
-        self, rows: Sequence[Row], keep_attention: bool, sampling: Sampling | None
-    ) -> Search | DeviceSearch:
-        """Return the search for one batch: by default the device's on a GPU, the host's on a CPU."""
+    def _make_search(self, rows: Sequence[Row], keep_attention: bool, sampling: Sampling | None) -> Search:
+        """Return the search for one batch."""
         if sampling is not None:
             numbers = [(row.sentence, row.part) for row in rows]
             return Sampler(self.params, keep_attention, sampling, numbers)
-        if self.params not in self.searches:
-            self.searches[self.params] = choose_search(self.params, self.device)
-        if self.searches[self.params] == "host":
-            return BeamSearch(self.params, keep_attention)
-        return DeviceSearch(self.params, keep_attention, self.recordings)
+        return BeamSearch(self.params, keep_attention)
 
     def _encode_prefix(self, words: Sequence[str]) -> list[int]:
         """Return the ids of the words that a translation begins with."""

@@ -8,7 +8,6 @@ from torch import Tensor
 
 from convs2s.config.translate import TranslateParams
 from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.device_search import DeviceSearch
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.ids.vocabulary import EOS
@@ -32,16 +31,13 @@ TRANSLATE = TranslateParams.model_validate(
     }
 )
 """A short search in small batches: limits and batches are those that tests of long sentences count on."""
-AnySearch = BeamSearch | DeviceSearch
 WORDS = ["Das", "ist", "ein", "Haus", ".", ",", "und", "noch", "eins", "Hund"]
 
 
-def make_search(
-    beam_size: int, kind: type[AnySearch] = BeamSearch, *, keep_attention: bool = False, **changes: object
-) -> AnySearch:
+def make_search(beam_size: int, *, keep_attention: bool = False, **changes: object) -> BeamSearch:
     """Return a search for all hypotheses of the beam."""
     changes = {"beam_size": beam_size, "n_best": beam_size, **changes}
-    return kind(TRANSLATE.model_copy(update=changes), keep_attention)
+    return BeamSearch(TRANSLATE.model_copy(update=changes), keep_attention)
 
 
 class Parrot(StepwiseModel):

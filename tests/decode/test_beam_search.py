@@ -1,4 +1,4 @@
-"""Both beam searches against hand-made tables, an exhaustive search, and a literal version of the rule."""
+"""Beam search, on host and device, against tables, an exhaustive search and the rule written out."""
 
 import itertools
 
@@ -6,14 +6,13 @@ import pytest
 import torch
 
 from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.device_search import DeviceSearch
 from convs2s.decode.search import NOWHERE, SearchResult
 from convs2s.decode.token_scores import log_normalizer
 from convs2s.ids.vocabulary import EOS, PAD
-from tests.decode.parrot import AnySearch, make_search
+from tests.decode.parrot import make_search
 from tests.decode.table_model import TableModel, random_table
 
-KINDS = [BeamSearch, DeviceSearch]
+KINDS = ["host", "device"]
 
 
 def found(hypotheses: list[SearchResult]) -> list[tuple[list[int], float]]:
@@ -21,7 +20,7 @@ def found(hypotheses: list[SearchResult]) -> list[tuple[list[int], float]]:
 
 
 def written_out(
-    search: AnySearch, model: TableModel, source: int, max_length: int
+    search: BeamSearch, model: TableModel, source: int, max_length: int
 ) -> list[tuple[list[int], float]]:
     """Search one sentence with plain lists, following the rule of T21 literally."""
     params = search.params
@@ -62,7 +61,7 @@ def written_out(
 @pytest.mark.parametrize("legacy", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_search_follows_the_rule_written_out(
-    kind: type[AnySearch],
+    kind: str,
     beam: int,
     max_length: int,
     min_length: int,
@@ -73,33 +72,31 @@ def test_search_follows_the_rule_written_out(
     """An independent search of one sentence at a time gives the same tokens and scores (§4.3)."""
     model = random_table(12, 11, entries)
     source = torch.tensor([[s, 3, EOS] for s in range(3, 12)])
-    search = make_search(beam, kind, alpha=alpha, min_length=min_length, legacy_eos=legacy)
+    search = make_search(beam, search=kind, alpha=alpha, min_length=min_length, legacy_eos=legacy)
     for s, hypotheses in enumerate(search.search(model, source, [max_length] * 9), start=3):
         assert found(hypotheses) == written_out(search, model, s, max_length)
 
 
 # Each sentence leaves at once, none before all are done; or at looks of the host, each step or later.
 @pytest.mark.parametrize(
-    ("kind", "idle"), [(BeamSearch, 0.0), (BeamSearch, 1.0), (DeviceSearch, 1), (DeviceSearch, 3)]
+    ("kind", "idle", "steps"),
+    [("host", 0.0, 1), ("host", 1.0, 1), ("device", 0.0, 1), ("device", 0.0, 3), ("device", 0.5, 3)],
 )
 @pytest.mark.parametrize("legacy", [False, True])
 @pytest.mark.parametrize("beam", [1, 3])
 def test_a_sentence_does_not_depend_on_its_batch(
-    kind: type[AnySearch], beam: int, legacy: bool, idle: float, monkeypatch: pytest.MonkeyPatch
+    kind: str, beam: int, legacy: bool, idle: float, steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Lengths, limits, prefixes and finishing steps differ; finished ones gain nothing while waiting."""
-    names = {
-        BeamSearch: "convs2s.decode.search.IDLE_SHARE",
-        DeviceSearch: "convs2s.decode.device_search.LOOK",
-    }
-    monkeypatch.setattr(names[kind], idle)
+    monkeypatch.setattr("convs2s.decode.search.IDLE_SHARE", idle)
+    monkeypatch.setattr("convs2s.decode.beam_search.STEPS_ON_DEVICE", steps)
     model = random_table(12, 11, 9)
     sentences = [[s, *[3] * n, EOS] for n, s in enumerate([4, 9, 5, 11, 3, 8, 7])]
     limits = [2, 9, 4, 0, 7, 12, 3]
     prefixes = [[], [7, 7, 3], [8], [], [], [5], [4, 5, 6]]
     width = max(map(len, sentences))
     padded = torch.tensor([row + [PAD] * (width - len(row)) for row in sentences])
-    search = make_search(beam, kind, legacy_eos=legacy, keep_attention=True)
+    search = make_search(beam, search=kind, legacy_eos=legacy, keep_attention=True)
     together = search.search(model, padded, limits, prefixes)
     for row, limit, prefix, batched in zip(sentences, limits, prefixes, together, strict=True):
         [alone] = search.search(model, torch.tensor([row]), [limit], [prefix])
@@ -114,28 +111,30 @@ def test_a_sentence_does_not_depend_on_its_batch(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_sources_exclude_eos_and_record_it(kind: type[AnySearch]) -> None:
+def test_sources_exclude_eos_and_record_it(kind: str) -> None:
     """The table model attends to 0, 1, 2, 0, ...; 2 is EOS, so the best word replaces it (T34)."""
     table = torch.zeros(4, 1, 5)
     table[3, 0] = torch.tensor([0.0, -9.0, 0.0, 0.0, 5.0])
-    search = make_search(1, kind, keep_attention=True)
+    search = make_search(1, search=kind, keep_attention=True)
     [[best]] = search.search(TableModel(table), torch.tensor([[3, 2, EOS]]), [3])
     assert best.tokens == [4, 4, 4, EOS]
     assert best.sources == [0, 1, 0, 0]  # at the third token both words get 1/6, and the first one counts
     assert best.at_end == [False, False, True, False]
     assert best.attention is not None
     torch.testing.assert_close(torch.tensor(best.attention[1]), torch.tensor([1 / 6, 4 / 6, 1 / 6]))
-    [[best]] = make_search(1, kind).search(random_table(4, 7, 5), torch.tensor([[EOS]]), [2])  # without words
+    [[best]] = make_search(1, search=kind).search(
+        random_table(4, 7, 5), torch.tensor([[EOS]]), [2]
+    )  # without words
     assert set(best.sources) == {NOWHERE}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nan_scores_stop_the_search(kind: type[AnySearch]) -> None:
+def test_nan_scores_stop_the_search(kind: str) -> None:
     """A diverged model must not produce a translation."""
     table = random_table(4, 7, 5).table
     table[3] = torch.nan
     with pytest.raises(ValueError, match=r"token 1 of sentence 2 of the batch are not numbers \(NaN\)"):
-        make_search(2, kind).search(TableModel(table), torch.tensor([[2, EOS], [3, EOS]]), [4, 4])
+        make_search(2, search=kind).search(TableModel(table), torch.tensor([[2, EOS], [3, EOS]]), [4, 4])
 
 
 def test_log_normalizer_is_logsumexp_at_any_magnitude() -> None:

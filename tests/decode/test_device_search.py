@@ -1,18 +1,17 @@
-"""The search that stays on the device gives what beam search does, and hardly waits for the device."""
+"""Hypotheses that stay on the device are those that the host chooses, and the host hardly waits for it."""
 
 from typing import Any
+from unittest import mock
 
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from convs2s.config.translate import TranslateParams
-from convs2s.decode import device_search
+from convs2s.decode import search as search_module
 from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.device_search import LOOK, DeviceSearch, advance, start
 from convs2s.decode.ensemble import Ensemble
-from convs2s.decode.recordings import Recordings
-from convs2s.decode.search import SearchModel, SearchResult
+from convs2s.decode.search import STEPS_ON_DEVICE, LiveBatch, SearchModel, SearchResult
 from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.fairseq.importer import SEARCH
 from convs2s.ids.vocabulary import EOS, PAD
@@ -21,7 +20,7 @@ from tests.golden import golden_model
 from tests.golden.judge import sources
 from tests.model.small import sentence, small_model
 
-LAUNCHES = 12
+LAUNCHES = 17
 """Of a step, beside those of the model."""
 SETTINGS: list[dict[str, Any]] = [
     *({"beam_size": beam, "min_length": least} for beam in (1, 2, 5, 12) for least in (0, 1, 14)),
@@ -32,7 +31,7 @@ SETTINGS: list[dict[str, Any]] = [
 
 def params_of(changes: dict[str, Any]) -> TranslateParams:
     """Return settings of a search for all hypotheses, unless n_best says otherwise."""
-    return SEARCH.model_copy(update={"n_best": changes["beam_size"], **changes})
+    return SEARCH.model_copy(update={"n_best": changes["beam_size"], "search": "device", **changes})
 
 
 def check_same(found: list[list[SearchResult]], expected: list[list[SearchResult]]) -> None:
@@ -56,16 +55,15 @@ def check_searches(
     params: TranslateParams,
     keep_attention: bool,
 ) -> None:
-    """Assert that the search gives what beam search does, with steps as they are, recorded, and replayed."""
+    """Assert that both give the same."""
     arguments = model, source, limits, prefixes
-    expected = BeamSearch(params, keep_attention).search(*arguments)
-    recordings = Recordings(model)
-    for used in (None, recordings, recordings):
-        check_same(DeviceSearch(params, keep_attention, used).search(*arguments), expected)
+    on_host = params.model_copy(update={"search": "host"})
+    expected = BeamSearch(on_host, keep_attention).search(*arguments)
+    check_same(BeamSearch(params, keep_attention).search(*arguments), expected)
 
 
 @pytest.mark.parametrize("name", ["plain", "varied"])
-def test_hypotheses_of_fairseq_models_are_those_of_beam_search(name: str) -> None:
+def test_hypotheses_of_fairseq_models_are_those_of_the_host(name: str) -> None:
     """All of them, with every setting, limits, prefixes, attention, selected tokens and an ensemble (T21)."""
     model = StepwiseModel(golden_model(name))
     batch = torch.nn.utils.rnn.pad_sequence(sources(name), batch_first=True, padding_value=PAD)
@@ -93,15 +91,17 @@ class Launches(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
 
-def test_a_step_has_few_launches_beside_the_model_s() -> None:
+def test_a_step_has_few_launches_beside_the_model_s(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a GPU each costs the host some microseconds, as much as most of them cost the GPU.
 
     Steps are counted by the difference between searches of 8 and 24, since each has its start and its end.
     """
+    as_on_a_gpu = "convs2s.decode.token_scores.log_normalizer"
+    monkeypatch.setattr(as_on_a_gpu, lambda logits: torch.logsumexp(logits, dim=1))
     model = StepwiseModel(small_model().eval().requires_grad_(False))
     model.output_biases[EOS] = -1e4  # no hypothesis ends before it must
     source = torch.stack([sentence(7, 40), torch.cat([sentence(5, 40), torch.tensor([PAD, PAD])])])
-    search = DeviceSearch(params_of({"beam_size": 5, "min_length": 0}), False)
+    search = BeamSearch(params_of({"beam_size": 5, "min_length": 0}), False)
     totals = list[int]()
     for limit in (7, 23):
         with Launches() as launches:
@@ -115,16 +115,23 @@ def test_a_step_has_few_launches_beside_the_model_s() -> None:
     assert (totals[1] - totals[0]) / 16 - launches.count <= LAUNCHES
 
 
-def test_steps_never_wait_for_the_device() -> None:
-    """Tensors without numbers, which PyTorch calls meta, cannot be read, copied or mixed with a CPU's."""
+@pytest.mark.parametrize("min_length", [0, 9])
+def test_steps_never_wait_for_the_device(min_length: int) -> None:
+    """Tensors without numbers, which PyTorch calls meta, cannot be read, copied or mixed with a CPU's.
+
+    So the search ends where the host reads its first eight steps, some of which had prefixes.
+    """
     stepwise = StepwiseModel(small_model().to("meta").eval())
     source = torch.full((3, 8), 5, device="meta")
-    with torch.inference_mode():
-        board = start(stepwise, source, 5)
-        for rules in (None, source):
-            board, look = advance(stepwise, LOOK, True, board, rules)
-            assert all(part.is_meta for part in look)
-            board = board.select(torch.arange(3, device="meta"))
+    search = BeamSearch(params_of({"beam_size": 5, "min_length": min_length}), True)
+    recorded = list[int]()
+    with (
+        mock.patch.object(LiveBatch, "record", lambda _, steps: recorded.append(len(steps))),
+        mock.patch.object(search_module, "read_steps", lambda steps, _: steps),
+        pytest.raises(TypeError, match="NoneType"),
+    ):
+        search.search(stepwise, source, [20, 20, 3], [[3, 4], [], []])
+    assert recorded == [STEPS_ON_DEVICE]
 
 
 @pytest.mark.parametrize("steps", [24, 25])
@@ -136,13 +143,13 @@ def test_the_host_waits_once_in_eight_steps(steps: int, monkeypatch: pytest.Monk
         looks.append(tensors)
         return copy_to_host(tensors, device)
 
-    copy_to_host = device_search.copy_to_host
-    monkeypatch.setattr(device_search, "copy_to_host", copy)
+    copy_to_host = search_module.copy_to_host
+    monkeypatch.setattr(search_module, "copy_to_host", copy)
     table = random_table(4, 7, 9).table
     table[:, :, EOS] = -1e4
-    search = DeviceSearch(params_of({"beam_size": 2}), False)
+    search = BeamSearch(params_of({"beam_size": 2}), False)
     search.search(TableModel(table), torch.tensor([[3, EOS]]), [steps - 1])
-    assert len(looks) == -(-steps // LOOK)
+    assert len(looks) == -(-steps // STEPS_ON_DEVICE)
 
 
 def test_a_sentence_that_is_done_may_have_any_scores() -> None:
@@ -152,5 +159,4 @@ def test_a_sentence_that_is_done_may_have_any_scores() -> None:
     table[:, EOS + 4 :] = torch.nan  # the contexts that follow two other tokens
     params = params_of({"beam_size": 1})
     source = torch.tensor([[2, EOS], [2, EOS]])
-    expected = BeamSearch(params, False).search(TableModel(table), source, [9, 9])
-    check_same(DeviceSearch(params, False).search(TableModel(table), source, [9, 9]), expected)
+    check_searches(TableModel(table), source, [9, 9], [], params, False)

@@ -13,7 +13,7 @@ from convs2s.decode.choose_model import choose_model
 from convs2s.decode.sampling import Sampler, Sampling
 from convs2s.decode.search import SearchModel
 from convs2s.decode.stepwise_model import StepwiseModel
-from convs2s.decode.token_scores import all_logits, find_best
+from convs2s.decode.token_scores import Allowed, all_logits, find_best
 from convs2s.engine.decode import loops as decode_loops
 from convs2s.engine.decode.linear_maps import (
     FloatMap,
@@ -138,10 +138,10 @@ def test_the_best_continuations_are_those_of_the_plain_search() -> None:
         totals[2, beams - 1 :] = -np.inf
         only = np.full(4 * beams, -1)
         only[-1] = 2
-        found = find_best(
-            EngineScores(Unchanged(size), logits.numpy(), len(logits)), totals, only, [PAD], count
-        )
-        expected = find_best(logits.clone(), totals, only, [PAD], count)
+        allowed = Allowed(only, [PAD])
+        scores = EngineScores(Unchanged(size), logits.numpy(), len(logits))
+        found = find_best(scores, totals, allowed, count)
+        expected = [part.numpy() for part in find_best(logits.clone(), totals, allowed, count)]
         possible = expected[0] > -np.inf
         np.testing.assert_allclose(found[0], expected[0], rtol=1e-5)
         for one, other in zip(found[1:], expected[1:], strict=True):
@@ -154,7 +154,7 @@ def test_a_hypothesis_without_a_number_comes_first() -> None:
     logits = torch.arange(40.0).view(4, 10).numpy()
     totals = np.array([[0.0, 0.0], [0.0, np.nan]], np.float32)
     scores = EngineScores(Unchanged(10), logits, 4)
-    sums, rows, _ = find_best(scores, totals, np.full(4, -1), [PAD], 3)
+    sums, rows, _ = find_best(scores, totals, Allowed(np.full(4, -1), [PAD]), 3)
     assert np.isnan(sums).tolist() == [[False, False, False], [True, True, True]]
     assert rows[1].tolist() == [3, 3, 3]
 
