@@ -12,17 +12,9 @@ from safetensors import safe_open
 from convs2s.model.description import WEIGHTS, read_description
 from convs2s.model.glu_block import receptive_field
 from convs2s.package.facts import Facts
+from convs2s.score.kinds import SCORES
 from convs2s.text.languages import language_name
 
-# Titles of our scores, and the Hub's names for them.
-SCORES = {
-    "bleu": ("BLEU, detokenized", "bleu"),
-    "bleu_tokenized": ("BLEU, tokenized", "bleu"),
-    "chrf": ("chrF2", "chrf"),
-    "rouge1": ("ROUGE-1", "rouge"),
-    "rouge2": ("ROUGE-2", "rouge"),
-    "rougeL": ("ROUGE-L", "rouge"),
-}
 # The Hub's identifiers of licenses; any other license is `other` there, with a name.
 LICENSE = re.compile(r"mit|apache-2\.0|cc0-1\.0|cc-by(-nc)?(-nd|-sa)?-[234]\.0")
 USE = """\
@@ -85,8 +77,9 @@ def model_card(facts: Facts) -> str:
     }
     scores = []
     metrics = []
-    for key, (title, hub_name) in SCORES.items():
-        if key in facts.scores:
+    for key, kind in SCORES.items():
+        if kind.card and key in facts.scores:
+            title, hub_name = kind.card
             score = facts.scores[key]
             scores.append((title, f"{score:.2f}", f"`{facts.signatures.get(key, '')}`"))
             metrics.append({"type": hub_name, "name": title, "value": round(score, 2)})

@@ -20,8 +20,9 @@ from convs2s.score.corpus_scores import (
     sentence_chrf,
     tokenized_bleu,
 )
+from convs2s.score.kinds import DIGITS
 from convs2s.score.rouge import SETTINGS, Rouge
-from convs2s.score.tables import DIGITS, length_table, nested_metrics, score_table, spread
+from convs2s.score.tables import length_table, nested_metrics, score_table, spread
 from convs2s.text.words.tokenization import Tokenizer
 
 
@@ -97,7 +98,7 @@ def evaluate(texts: Sequence[ScoredText], references: ReferenceSet, rouge: str |
 
 
 def score_text(text: ScoredText, references: ReferenceSet, rouge: Rouge | None) -> dict[str, Score]:
-    """Return all scores of a translation by name, mixed case.
+    """Return all scores of a translation by name, mixed case; each has a row in `convs2s.score.kinds`.
 
     `length_ratio` is words of the hypotheses / words of the references; `unknown_words` is how often `<unk>`
     occurs in the hypotheses. These two have no signature.

@@ -7,12 +7,8 @@ from typing import Any
 import pandas as pd
 
 from convs2s.score.corpus_scores import WORDS, bleu, chrf
+from convs2s.score.kinds import DIGITS
 
-DIGITS = {
-    "bleu": 2, "bleu_tokenized": 2, "chrf": 2, "rouge1": 2, "rouge2": 2, "rougeL": 2,
-    "length_ratio": 4, "unknown_words": 1,
-}  # fmt: skip
-"""Decimals of each score in tables; 0.01 BLEU is far below the spread between seeds."""
 CLASSES = ("00-05", "06-10", "11-15", "16-20", "21-30", "31-50", "51+")
 """Classes of source sentences by their number of words."""
 LONGEST = (5, 10, 15, 20, 30, 50)
@@ -24,14 +20,14 @@ def score_table(results: Sequence[Mapping[str, object]]) -> pd.DataFrame:
 
     A result has `text`: `plain`, or `replaced` if unknown words were replaced; `member`: a seed, or
     `ensemble`; and scores by name. The standard deviation is that of a sample, divided by n - 1; with one
-    seed there is none. The columns are text, member, then the scores, rounded, in the order of DIGITS; a
-    ValueError names a score that DIGITS lacks.
+    seed there is none. The columns are text, member, then the scores, rounded, in the order of SCORES; a
+    ValueError names a score that SCORES lacks.
     """
     table = pd.DataFrame(results)
     if unknown := [str(name) for name in table if name not in ("text", "member", *DIGITS)]:
         raise ValueError(
-            f"expected scores that DIGITS in convs2s/score/tables.py names, found {', '.join(unknown)}: add "
-            "the number of decimals there; `python -m pytest tests/score` then names the tables that lack it"
+            f"expected scores that SCORES in convs2s/score/kinds.py names, found {', '.join(unknown)}: add a "
+            "row there"
         )
     names = [name for name in DIGITS if name in table]
     parts = []

@@ -12,16 +12,11 @@ from convs2s.base.files import read_lines
 from convs2s.base.messages import visible
 from convs2s.decode.translations import describe_unknown
 from convs2s.score.identity import SetIdentity
-from convs2s.score.tables import DIGITS
+from convs2s.score.kinds import DIGITS, TITLES
 
 WIDTH = 100  # columns
 LENGTH_MARGIN = 0.15
 """There is a remark if translations are longer or shorter than their references by more than this share."""
-TITLES = {
-    "text": "unknown words", "bleu": "BLEU", "bleu_tokenized": "tokenized BLEU", "chrf": "chrF2",
-    "rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "length_ratio": "length ratio",
-    "unknown_words": "<unk>",
-}  # fmt: skip
 
 
 def find(path: Path) -> Path:
@@ -83,7 +78,11 @@ def score_table(scores: pd.DataFrame) -> pd.DataFrame:
     for name in DIGITS.keys() & table.keys():
         digits = DIGITS[name]
         table[name] = [f"{score:,.{digits}f}" for score in table[name]]
-    return table.set_axis(models.rename(None)).rename_axis(columns="model").rename(columns=TITLES)
+    return (
+        table.set_axis(models.rename(None))
+        .rename_axis(columns="model")
+        .rename(columns=TITLES | {"text": "unknown words"})
+    )
 
 
 def list_remarks(metrics: Mapping[str, Any]) -> list[str]:

@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
+from convs2s.score.kinds import SCORES, TITLES
 from convs2s.text.corpus.suspects import KINDS
 from pipelines.report.run import Run
-from pipelines.report.scores import TITLES
 from pipelines.report.significance import Comparison
 
 ABSENT = "–"
@@ -88,7 +88,7 @@ def summarize_scores(metrics: Mapping[str, Any], perplexities: Sequence[float]) 
         perplexities: of the validation set, one per seed.
     """
     scores = {"validation perplexity": f"{fmean(perplexities):,.2f}"}
-    for name in ("bleu", "chrf"):
+    for name in [name for name, kind in SCORES.items() if kind.is_main]:
         deviation = f" ± {metrics['std'][name]:,.2f}" if "std" in metrics else ""
         scores[TITLES[name]] = f"{metrics['mean'][name]:,.2f}{deviation}"
         if "ensemble" in metrics:

@@ -1,5 +1,7 @@
 """Evaluation of what the tests of the stage evaluate do not reach."""
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,13 @@ from convs2s.package import model_card
 from convs2s.score import evaluation
 from convs2s.score.corpus_scores import Score, bleu
 from convs2s.score.evaluation import ScoredText, choose_examples, evaluate, read_references, score_text
+from convs2s.score.kinds import DIGITS, SCORES, TITLES, Kind
 from convs2s.score.rouge import SETTINGS
-from convs2s.score.tables import DIGITS, length_table
+from convs2s.score.tables import length_table
 from pipelines import sweep_table
 from pipelines.report import scores, tables
 from tests.decode.parrot import TOKENIZE
+from tests.package.small_package import FACTS
 
 ROOT = Path(__file__).parents[2]
 
@@ -55,15 +59,32 @@ def computed(tmp_path: Path) -> dict[str, Score]:
     }
 
 
-def test_each_table_of_scores_has_every_score(computed: dict[str, Score]) -> None:
-    """A score that a table lacks is computed, but its reader never sees it.
+def test_each_score_has_a_row(computed: dict[str, Score]) -> None:
+    """One without would be computed, but in no table; one in a model card has a signature."""
+    assert computed.keys() == SCORES.keys()
+    assert {name for name, score in computed.items() if score.signature} == {
+        name for name, kind in SCORES.items() if kind.card
+    }
 
-    Only scores with a signature say how good a model is, so the card leaves out the others.
-    """
-    signed = {name for name, score in computed.items() if score.signature}
-    assert computed.keys() == DIGITS.keys(), "DIGITS in convs2s/score/tables.py"
-    assert computed.keys() == scores.TITLES.keys() - {"text"}, "TITLES in pipelines/report/scores.py"
-    assert signed == model_card.SCORES.keys(), "SCORES in convs2s/package/model_card.py"
+
+def test_a_new_score_is_shown_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes a row, and a line where it is computed."""
+    monkeypatch.setitem(SCORES, "ter", Kind("TER", 1, ("TER", "ter"), is_main=True))
+    monkeypatch.setitem(DIGITS, "ter", 1)
+    monkeypatch.setitem(TITLES, "ter", "TER")
+    plain = score_text
+    monkeypatch.setattr(evaluation, "score_text", lambda *parts: plain(*parts) | {"ter": Score(42.21, "sig")})
+    write_folder(tmp_path / "test", [("a", "b")])
+    references = read_references(tmp_path / "test", TOKENIZE, ("en", "de"))
+    evaluate([ScoredText("1", "plain", ["b"], ["b"])], references, None, tmp_path)
+    metrics = read_json(tmp_path / "metrics.json")
+    assert metrics["mean"]["ter"] == 42.2
+    assert read_json(tmp_path / "signatures.json")["ter"] == "sig"
+    assert tables.summarize_scores(metrics, [1.0])["TER"] == "42.20"
+    shown = scores.score_table(pd.read_csv(tmp_path / "scores.csv", dtype={"member": str}))
+    assert shown["TER"].tolist() == ["42.2"]
+    card = model_card.model_card(replace(FACTS, scores={"ter": 42.2}, signatures={"ter": "sig"}))
+    assert re.search(r"\| TER +\| 42\.20 \| `sig` +\|", card)
 
 
 def test_what_shows_some_scores_names_only_those_that_exist(computed: dict[str, Score]) -> None:
@@ -80,14 +101,10 @@ def test_what_shows_some_scores_names_only_those_that_exist(computed: dict[str, 
     assert {plots["data/evaluation/by_length.csv"][axis] for axis in "xy"} <= {*by_length.columns}
 
 
-def test_a_score_without_a_number_of_decimals_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_score_without_a_row_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would be computed and signed, and then be in no table."""
     write_folder(tmp_path / "test", [("a", "b")])
     references = read_references(tmp_path / "test", TOKENIZE, ("en", "de"))
     monkeypatch.setattr(evaluation, "score_text", lambda *_: {"bleu": Score(1.0, ""), "ter": Score(2.0, "")})
-    with pytest.raises(
-        ValueError, match=r"DIGITS in convs2s/score/tables\.py names, found ter: add the number"
-    ):
+    with pytest.raises(ValueError, match=r"SCORES in convs2s/score/kinds\.py names, found ter: add a row"):
         evaluate([ScoredText("1", "plain", ["b"], ["b"])], references, None, tmp_path)
