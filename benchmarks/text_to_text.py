@@ -23,9 +23,9 @@ from benchmarks.machine import in_turns, machine, make_parser, print_table, spee
 from convs2s.base.files import read_lines
 from convs2s.commands.shared import pause_garbage_collection
 from convs2s.decode.load import find_device
-from convs2s.decode.search import LiveBatch
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.package.translator import Translator, load
+from convs2s.search.search import LiveBatch
 
 PLACES = ("host", "device")
 BOOKS = ("list_allowed", "record", "best")

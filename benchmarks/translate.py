@@ -45,10 +45,10 @@ from benchmarks.machine import (
 )
 from convs2s.base.files import read_lines
 from convs2s.commands.shared import pause_garbage_collection
-from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.engine.decode.linear_maps import multiply
 from convs2s.model.storage import load_model
 from convs2s.package.translator import Translator, load
+from convs2s.search.stepwise_model import StepwiseModel
 
 Way = Translator | FairseqTranslator
 CPU = torch.device("cpu")

@@ -31,14 +31,14 @@ from benchmarks.machine import (
     write_report,
 )
 from benchmarks.train_step import narrow
-from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.choose_model import choose_model
-from convs2s.decode.search import SearchModel
 from convs2s.fairseq.importer import SEARCH
 from convs2s.ids.vocabulary import EOS, PAD
 from convs2s.model.initialization import fold_weight_norm
 from convs2s.model.precision import Precision
 from convs2s.model.seq2seq import Seq2Seq
+from convs2s.search.beam_search import BeamSearch
+from convs2s.search.choose_model import choose_model
+from convs2s.search.search import SearchModel
 from pipelines.preset import preset_params
 
 CPU = torch.device("cpu")

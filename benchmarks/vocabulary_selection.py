@@ -15,14 +15,14 @@ import torch
 from numpy.typing import NDArray
 
 from benchmarks.machine import Work, in_turns, machine, make_parser, print_table, write_report
-from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.fairseq.importer import SEARCH
 from convs2s.ids.candidates import Candidates
 from convs2s.ids.selection import VocabularySelection
 from convs2s.ids.vocabulary import EOS, PAD
 from convs2s.model.initialization import fold_weight_norm
 from convs2s.model.seq2seq import Seq2Seq
+from convs2s.search.beam_search import BeamSearch
+from convs2s.search.stepwise_model import StepwiseModel
 from convs2s.train.loss import SummedLoss, softmax_loss
 from pipelines.preset import preset_params
 

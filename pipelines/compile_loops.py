@@ -18,14 +18,14 @@ from torch import nn
 from convs2s.base.code_folders import chosen_folder
 from convs2s.base.compilation import CHOICE
 from convs2s.base.files import write_lines
-from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.choose_model import choose_model
 from convs2s.engine.train.layers import FastDropout, FastGluConvolution, fast_softmax_loss
 from convs2s.ids.vocabulary import EOS, PAD
 from convs2s.model.glu_block import GluConvolution
 from convs2s.model.initialization import fold_weight_norm
 from convs2s.model.precision import Precision
 from convs2s.model.seq2seq import Seq2Seq
+from convs2s.search.beam_search import BeamSearch
+from convs2s.search.choose_model import choose_model
 from convs2s.text.alignment.fast_align import align
 from convs2s.text.alignment.word_ids import number_words
 from convs2s.train.choose_layers import replace_modules

@@ -15,7 +15,9 @@ from tests import shapes
 # Child processes inherit the variable. Set it to run the tests with more threads.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-install_import_hook(["convs2s.model", "convs2s.train", "convs2s.decode"], "tests.shapes.checked")
+install_import_hook(
+    ["convs2s.model", "convs2s.train", "convs2s.search", "convs2s.decode"], "tests.shapes.checked"
+)
 
 ROOT = Path(__file__).parent.parent
 LONG = ["test_end_to_end.py", "test_dvc.py", "test_presets_at_toy_size.py"]

@@ -19,8 +19,10 @@ FLOORS = """
     cli
     commands
     serve | fairseq
+    html
     package
     train | decode | score
+    search
     model, engine
     text
     ids

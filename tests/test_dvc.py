@@ -30,7 +30,7 @@ from tests.presets import rendered
 
 ROOT = toy.ROOT
 CODE = {
-    "decoding code": "convs2s/decode/beam_search.py",
+    "decoding code": "convs2s/search/beam_search.py",
     "a comment": "convs2s/model/decoder.py",
     "serving code": "convs2s/serve/app.py",
 }

@@ -26,7 +26,7 @@ SECONDS = 590
 """For all parts together."""
 SHORTEST = 20
 """A part for which fewer seconds are left does not begin."""
-TESTS = ("tests/train/test_on_gpu.py", "tests/decode/test_on_gpu.py")
+TESTS = ("tests/train/test_on_gpu.py", "tests/search/test_on_gpu.py")
 
 
 @dataclass(frozen=True)

@@ -21,14 +21,14 @@ from benchmarks.gpu_report.mixed_lengths import draw_lengths
 from benchmarks.gpu_report.results import Results, begin
 from benchmarks.gpu_report.training import model_params
 from convs2s.config.translate import TranslateParams
-from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.ids.batching import pad
 from convs2s.ids.vocabulary import EOS, PAD
 from convs2s.model.initialization import fold_weight_norm
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import load_model
 from convs2s.package.translator import load
+from convs2s.search.beam_search import BeamSearch
+from convs2s.search.stepwise_model import StepwiseModel
 from pipelines.preset import preset_params
 
 Ids = list[list[int]]

@@ -14,18 +14,10 @@ from pathlib import Path
 from convs2s.base.files import read_json
 from convs2s.config.translate import TranslateParams, TranslateSection
 from convs2s.decode.translations import Hypothesis
+from convs2s.search.search import final_score
 
 NEUTRAL = 1.0
 """Gives the mean over tokens, the paper's choice where it does not tune alpha."""
-
-
-def final_score(log_likelihood: float, length: int, alpha: float) -> float:
-    """Return log-likelihood / |y|^alpha, by which finished hypotheses are ranked.
-
-    Args:
-        length: in tokens, including EOS; 0 for an empty sentence, whose log-likelihood is 0.
-    """
-    return log_likelihood / float(max(1, length) ** alpha)
 
 
 def best_hypothesis(hypotheses: Sequence[Hypothesis], alpha: float) -> Hypothesis:

@@ -10,14 +10,14 @@ from tqdm import tqdm
 from convs2s.base.files import SIDES
 from convs2s.config.section import MOST_PROCESSES
 from convs2s.config.translate import TranslateParams
-from convs2s.decode.choose_model import choose_model
-from convs2s.decode.ensemble import Ensemble
 from convs2s.decode.translations import Hypothesis
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.ids.candidates import read_candidates
 from convs2s.ids.selection import VocabularySelection
 from convs2s.model.precision import Wanted
 from convs2s.model.storage import load_model
+from convs2s.search.choose_model import choose_model
+from convs2s.search.ensemble import Ensemble
 from convs2s.text.vocabulary.codec import Codec
 
 CHUNK_BATCHES = 64

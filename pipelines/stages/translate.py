@@ -7,10 +7,11 @@ from convs2s.base.files import read_lines
 from convs2s.config.section import Languages, Seeds
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import TranslateSection
+from convs2s.decode.left_out import read_source
 from convs2s.decode.length_normalization import read_alpha, with_alpha
 from convs2s.decode.load import load_word_translator, models_of, translate_corpus
+from convs2s.decode.put_back import put_back_all
 from convs2s.decode.translations import write_translations
-from convs2s.decode.unknown_characters import put_back_all, read_source
 from convs2s.text.words.tokenization import Tokenizer, load_tokenizer
 
 

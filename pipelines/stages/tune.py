@@ -35,8 +35,9 @@ def run(
     chosen = {"alpha": translate.alpha}
     if translate.alpha == "tuned":
         # These import PyTorch, which takes seconds.
+        from convs2s.decode.left_out import read_source  # noqa: PLC0415
         from convs2s.decode.load import load_word_translator, models_of, translate_corpus  # noqa: PLC0415
-        from convs2s.decode.unknown_characters import put_back_all, read_source  # noqa: PLC0415
+        from convs2s.decode.put_back import put_back_all  # noqa: PLC0415
         from convs2s.score.corpus_scores import length_ratio, tokenized_bleu  # noqa: PLC0415
 
         pairs = list(read_folder(development)) or list(read_folder(valid))

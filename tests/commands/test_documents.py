@@ -36,11 +36,11 @@ def run(command: str, folder: Path) -> None:
     (folder / "bin").mkdir()
     script = (
         "import re, sys\n"
-        "from convs2s.text.html import read_page\n"
+        "from convs2s.html.segments import read_page\n"
         "for part in read_page(sys.stdin.read()):\n"
         "    if isinstance(part, str): sys.stdout.write(part)\n"
         "    else:\n"
-        "        from convs2s.package.inline_tags import Sentence, Traced, Word, write_segment\n"
+        "        from convs2s.html.inline_tags import Sentence, Traced, Word, write_segment\n"
         "        words = [Word(*word.span(), [word.start()]) for word in re.finditer(r'\\S+', part.text)]\n"
         "        whole = Sentence(0, len(part.text), Traced(part.text.upper(), words))\n"
         "        sys.stdout.write(write_segment(part, [whole], 'en'))\n"

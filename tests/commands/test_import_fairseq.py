@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import sentencepiece
 
-from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.ids.vocabulary import EOS
 from convs2s.model.storage import load_model
 from convs2s.package.folder import read_settings
 from convs2s.package.translator import load
+from convs2s.search.stepwise_model import StepwiseModel
 from tests.golden import golden, import_command, write_checkpoint, write_dictionaries
 from tests.golden.judge import check_hypotheses, check_outputs, sources, wanted_hypotheses
 

@@ -7,15 +7,15 @@ import torch
 from torch import Tensor
 
 from convs2s.config.translate import TranslateParams
-from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.ids.vocabulary import EOS
 from convs2s.model.multistep_attention import Memory
+from convs2s.search.beam_search import BeamSearch
+from convs2s.search.stepwise_model import StepwiseModel
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.vocabulary.learning import write_codecs
-from tests.decode.table_model import Held
 from tests.presets import params_of
+from tests.search.table_model import Held
 
 PRESET = params_of("tatoeba-en-de")
 TOKENIZE = PRESET.tokenize

@@ -11,7 +11,7 @@ from convs2s.decode.length_normalization import (
 from convs2s.decode.translations import Hypothesis
 from convs2s.ids.vocabulary import EOS
 from tests.decode.parrot import make_search
-from tests.decode.table_model import random_table
+from tests.search.table_model import random_table
 
 ALPHAS = [0.0, 0.3, 0.6, 1.0, 1.5, 2.5]
 

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from convs2s.decode.left_out import Source, read_source
+from convs2s.decode.put_back import put_back, put_back_all
 from convs2s.decode.translations import Hypothesis, PutBack, read_hypotheses, write_hypotheses
-from convs2s.decode.unknown_characters import Source, locate_words, put_back, put_back_all, read_source
 from convs2s.package.translator import Translator
 from convs2s.text.vocabulary.codec import Codec
+from convs2s.text.words.places import locate_words
 from convs2s.text.words.tokenization import Tokenizer
 from tests.decode.parrot import TOKENIZE, WORDS, word_parrot, write_vocabulary
 

@@ -6,8 +6,8 @@ from unittest import mock
 
 import pytest
 
-from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.translations import Hypothesis
+from convs2s.search.beam_search import BeamSearch
 from tests.decode.parrot import Parrot, word_parrot, write_vocabulary
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import torch
 
 import convs2s
-from convs2s.decode.choose_model import choose_model
 from convs2s.model.initialization import fold_weight_norm
+from convs2s.search.choose_model import choose_model
 from tests.model.small import sentence, small_model
 from tests.train.tiny import tiny_training
 

@@ -9,11 +9,6 @@ import torch
 from numpy.typing import NDArray
 from torch.testing import assert_close
 
-from convs2s.decode.choose_model import choose_model
-from convs2s.decode.sampling import Sampler, Sampling
-from convs2s.decode.search import SearchModel
-from convs2s.decode.stepwise_model import StepwiseModel
-from convs2s.decode.token_scores import Allowed, all_logits, find_best
 from convs2s.engine.decode import loops as decode_loops
 from convs2s.engine.decode.linear_maps import (
     FloatMap,
@@ -27,6 +22,11 @@ from convs2s.engine.decode.model import EngineModel, EngineScores, round_up
 from convs2s.model.initialization import fold_weight_norm
 from convs2s.model.precision import Precision, Wanted
 from convs2s.model.seq2seq import Seq2Seq
+from convs2s.search.choose_model import choose_model
+from convs2s.search.sampling import Sampler, Sampling
+from convs2s.search.search import SearchModel
+from convs2s.search.stepwise_model import StepwiseModel
+from convs2s.search.token_scores import Allowed, all_logits, find_best
 from tests.decode.parrot import make_search
 from tests.model.small import EOS, PAD, VARIANTS, sentence, small_model
 

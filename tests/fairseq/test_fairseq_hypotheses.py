@@ -5,12 +5,12 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from convs2s.decode.ensemble import Ensemble
-from convs2s.decode.search import SearchModel
-from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.engine.decode.model import EngineModel
 from convs2s.ids.vocabulary import EOS
 from convs2s.model.seq2seq import Seq2Seq
+from convs2s.search.ensemble import Ensemble
+from convs2s.search.search import SearchModel
+from convs2s.search.stepwise_model import StepwiseModel
 from tests.decode.parrot import make_search
 from tests.golden import NAMES, golden_model
 from tests.golden.judge import check_hypotheses, sources

@@ -6,10 +6,10 @@ import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
 
-from convs2s.decode.search import SearchModel
 from convs2s.fairseq.weights import order_ids
 from convs2s.ids.vocabulary import EOS, PAD
 from convs2s.model.seq2seq import Seq2Seq
+from convs2s.search.search import SearchModel
 from tests.decode.parrot import make_search
 from tests.golden import FAIRSEQ_SIZES, golden, our_ids
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.package.layer_attention import read_layers
+from convs2s.search.stepwise_model import StepwiseModel
 from convs2s.text.vocabulary.codec import Codec
 from tests.decode.parrot import TRANSLATE, WORDS, write_vocabulary
 from tests.package.small_package import MODEL, make_model

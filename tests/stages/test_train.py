@@ -26,4 +26,4 @@ def test_a_training_is_of_a_seed_and_of_the_code_in_dvc_yaml(
     assert passed["cost"] == tmp_path / "costs" / "7.json"
     code = passed["code"]
     assert code["convs2s/train/loop.py"] == digest_of_file(Path("convs2s/train/loop.py"))
-    assert "convs2s/decode/beam_search.py" not in code
+    assert "convs2s/search/beam_search.py" not in code

@@ -10,10 +10,10 @@ import pytest
 from convs2s.base.files import read_folder, read_json, write_folder
 from convs2s.config.results import TuneParams
 from convs2s.config.translate import TranslateSection
-from convs2s.decode.beam_search import BeamSearch
 from convs2s.decode.translations import read_hypotheses
 from convs2s.ids.candidates import Candidates, write_candidates
 from convs2s.score.corpus_scores import tokenized_bleu
+from convs2s.search.beam_search import BeamSearch
 from convs2s.text.vocabulary.codec import Codec
 from pipelines.stages import translate, tune
 from tests.decode.parrot import TOKENIZE, TRANSLATE, write_vocabulary

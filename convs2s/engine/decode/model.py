@@ -1,9 +1,9 @@
 """The CPU engine: a trained model, decoded token by token, in as few passes over memory as possible.
 
-What it computes. Logits and attention of the next token, as `convs2s.decode.stepwise_model`, which writes the
+What it computes. Logits and attention of the next token, as `convs2s.search.stepwise_model`, which writes the
 paper's formulas down plainly and runs on any device. Results in float32 differ only in the order of sums; in
 bfloat16 and int8 also by the rounding of factors. One test compares every precision with the plain model, for
-every kind of layer; `convs2s.decode.choose_model` compares each model that is loaded, in float32.
+every kind of layer; `convs2s.search.choose_model` compares each model that is loaded, in float32.
 
 Why it is not PyTorch. A step of beam search is small: some dozens of rows, a few hundred channels. Matrix
 products take half of the plain model's time; the rest goes into some twenty PyTorch operations per layer,
@@ -127,7 +127,7 @@ class EngineState:
 
 @dataclass(frozen=True)
 class EngineScores:
-    """The scores of the next token, computed on demand; see `convs2s.decode.token_scores.LazyScores`."""
+    """The scores of the next token, computed on demand; see `convs2s.search.token_scores.LazyScores`."""
 
     output: LinearMap
     features: Float32[np.ndarray, "P F"]  # the output layer's input; the first rows are the hypotheses'
@@ -253,7 +253,7 @@ class EngineEmbedding:
 
 
 class EngineModel:
-    """A model for beam search on a CPU, with the methods of `convs2s.decode.stepwise_model.StepwiseModel`.
+    """A model for beam search on a CPU, with the methods of `convs2s.search.stepwise_model.StepwiseModel`.
 
     Args:
         seq2seq: in eval mode, without weight norm; its weights must not change afterwards.

@@ -32,9 +32,6 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
 from convs2s.base.messages import is_out_of_memory
-from convs2s.decode.search import SearchModel
-from convs2s.decode.stepwise_model import StepwiseModel
-from convs2s.decode.token_scores import all_logits
 from convs2s.engine.agreement import (
     TOLERANCE,
     VARIABLE,
@@ -47,6 +44,9 @@ from convs2s.engine.agreement import (
 from convs2s.ids.vocabulary import EOS, UNK
 from convs2s.model.precision import Precision, Wanted, choose_precision
 from convs2s.model.seq2seq import Seq2Seq, average_attention
+from convs2s.search.search import SearchModel
+from convs2s.search.stepwise_model import StepwiseModel
+from convs2s.search.token_scores import all_logits
 
 ENCODER_WORK, DECODER_WORK = 750_000_000, 30_000_000
 """Weights of the encoder times tokens of the longest source; weights of the decoder times steps."""

@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from convs2s.decode.search import SearchModel
-from convs2s.decode.token_scores import all_logits
+from convs2s.search.search import SearchModel
+from convs2s.search.token_scores import all_logits
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from convs2s.decode.stepwise_model import StepwiseModel
+from convs2s.search.stepwise_model import StepwiseModel
 from tests.model.small import EOS, PAD, VARIANTS, sentence, small_model
 
 SOME = torch.tensor([0, 1, 2, 7, 30, 49])

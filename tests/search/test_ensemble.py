@@ -5,9 +5,9 @@ from typing import Any
 import torch
 from torch.testing import assert_close
 
-from convs2s.decode.ensemble import Ensemble
-from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.ids.vocabulary import EOS
+from convs2s.search.ensemble import Ensemble
+from convs2s.search.stepwise_model import StepwiseModel
 from tests.model.small import small_model
 
 

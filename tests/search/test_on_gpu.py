@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 import torch
 
-from convs2s.decode import search as search_module
-from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.search import LiveBatch
-from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.fairseq.importer import SEARCH
 from convs2s.package.translator import load
+from convs2s.search import search as search_module
+from convs2s.search.beam_search import BeamSearch
+from convs2s.search.search import LiveBatch
+from convs2s.search.stepwise_model import StepwiseModel
 from tests.model.small import small_model
 from tests.package.small_package import write_small_package
 

@@ -8,17 +8,17 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from convs2s.config.translate import TranslateParams
-from convs2s.decode import search as search_module
-from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.ensemble import Ensemble
-from convs2s.decode.search import STEPS_ON_DEVICE, LiveBatch, SearchModel, SearchResult
-from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.fairseq.importer import SEARCH
 from convs2s.ids.vocabulary import EOS, PAD
-from tests.decode.table_model import TableModel, random_table
+from convs2s.search import search as search_module
+from convs2s.search.beam_search import BeamSearch
+from convs2s.search.ensemble import Ensemble
+from convs2s.search.search import STEPS_ON_DEVICE, LiveBatch, SearchModel, SearchResult
+from convs2s.search.stepwise_model import StepwiseModel
 from tests.golden import golden_model
 from tests.golden.judge import sources
 from tests.model.small import sentence, small_model
+from tests.search.table_model import TableModel, random_table
 
 LAUNCHES = 17
 """Of a step, beside those of the model."""
@@ -96,7 +96,7 @@ def test_a_step_has_few_launches_beside_the_model_s(monkeypatch: pytest.MonkeyPa
 
     Steps are counted by the difference between searches of 8 and 24, since each has its start and its end.
     """
-    as_on_a_gpu = "convs2s.decode.token_scores.log_normalizer"
+    as_on_a_gpu = "convs2s.search.token_scores.log_normalizer"
     monkeypatch.setattr(as_on_a_gpu, lambda logits: torch.logsumexp(logits, dim=1))
     model = StepwiseModel(small_model().eval().requires_grad_(False))
     model.output_biases[EOS] = -1e4  # no hypothesis ends before it must

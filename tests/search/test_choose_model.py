@@ -10,9 +10,6 @@ from torch import Tensor, nn
 from torch.testing import assert_close
 
 from benchmarks.train_step import narrow
-from convs2s.decode import choose_model as choose_model_module
-from convs2s.decode.choose_model import Sample, choose_model, run
-from convs2s.decode.stepwise_model import StepwiseModel
 from convs2s.engine.decode.model import EngineModel
 from convs2s.ids.vocabulary import PAD
 from convs2s.model import multistep_attention
@@ -22,6 +19,9 @@ from convs2s.model.initialization import fold_weight_norm
 from convs2s.model.multistep_attention import Memory
 from convs2s.model.precision import Wanted, choose_precision
 from convs2s.model.seq2seq import Seq2Seq
+from convs2s.search import choose_model as choose_model_module
+from convs2s.search.choose_model import Sample, choose_model, run
+from convs2s.search.stepwise_model import StepwiseModel
 from tests.edits.table import LOCAL_EDITS, LocalEdit
 from tests.edits.tree import edit_here
 from tests.engine.test_model import loaded
@@ -162,7 +162,7 @@ def test_a_decoder_that_differs_step_by_step_is_an_error(
     monkeypatch.setattr(DecoderBlock, "forward", forward)
     monkeypatch.setenv("CONVS2S_ENGINE", "plain" if device == "cpu" else "auto")
     monkeypatch.setattr(
-        "convs2s.decode.choose_model.choose_precision", lambda *_: choose_precision("float32", CPU)
+        "convs2s.search.choose_model.choose_precision", lambda *_: choose_precision("float32", CPU)
     )
     with pytest.raises(
         ValueError, match="same position by position as in one pass, found that logits differ"

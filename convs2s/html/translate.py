@@ -4,12 +4,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from convs2s.decode.sampling import Sampling
-from convs2s.decode.unknown_characters import find_counterparts, has_letters, locate_words
-from convs2s.package.inline_tags import Sentence, Traced, Word, write_segment
+from convs2s.decode.links import find_counterparts
+from convs2s.html.inline_tags import Sentence, Traced, Word, write_segment
+from convs2s.html.segments import BREAK, Segment, is_translatable, read_page
 from convs2s.package.translator import Texts, Translation, Translator, as_texts
-from convs2s.text.html import BREAK, Segment, is_translatable, read_page
+from convs2s.search.sampling import Sampling
 from convs2s.text.vocabulary.segmentation import WORD_MARK
+from convs2s.text.words.places import has_letters, locate_words
 from convs2s.text.words.tokenization import OBJECT
 
 WITHOUT_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")

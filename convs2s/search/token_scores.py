@@ -8,7 +8,7 @@ from jaxtyping import Float, Float32, Int, Int64
 from numpy.typing import NDArray
 from torch import Tensor
 
-from convs2s.decode.copies import copy_to_device
+from convs2s.search.copies import copy_to_device
 
 CACHED_NUMBERS = 2**18
 

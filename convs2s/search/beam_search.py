@@ -7,10 +7,10 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from convs2s.decode.copies import copy_to_host
-from convs2s.decode.search import STEPS_ON_DEVICE, Extension, LiveBatch, Search, Step
-from convs2s.decode.token_scores import Allowed, Best, LazyScores, find_best
 from convs2s.ids.vocabulary import EOS
+from convs2s.search.copies import copy_to_host
+from convs2s.search.search import STEPS_ON_DEVICE, Extension, LiveBatch, Search, Step
+from convs2s.search.token_scores import Allowed, Best, LazyScores, find_best
 
 
 class BeamSearch(Search):

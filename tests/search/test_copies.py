@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from convs2s.decode.copies import copy_to_device, copy_to_host
+from convs2s.search.copies import copy_to_device, copy_to_host
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
 

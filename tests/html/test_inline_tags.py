@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from convs2s.package.inline_tags import Sentence, Traced, Word, write_segment
-from convs2s.text.html import read_page
+from convs2s.html.inline_tags import Sentence, Traced, Word, write_segment
+from convs2s.html.segments import read_page
 
 
 def reverse(sentence: str) -> Traced:

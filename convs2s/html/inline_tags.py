@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
-from convs2s.text.html import BREAK, Segment, is_translatable
+from convs2s.html.segments import BREAK, Segment, is_translatable
 from convs2s.text.sentences import write_space
 from convs2s.text.words.tokenization import OBJECT
 

@@ -12,10 +12,10 @@ from torch import Tensor
 
 from convs2s.config.section import Positive, Section
 from convs2s.config.translate import TranslateParams
-from convs2s.decode.copies import copy_to_host
-from convs2s.decode.search import Extension, LiveBatch, Search, Step
-from convs2s.decode.token_scores import Allowed, Best, LazyScores, all_logits, log_normalizer, rule_out
 from convs2s.ids.vocabulary import EOS
+from convs2s.search.copies import copy_to_host
+from convs2s.search.search import Extension, LiveBatch, Search, Step
+from convs2s.search.token_scores import Allowed, Best, LazyScores, all_logits, log_normalizer, rule_out
 
 
 class Sampling(Section):

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from convs2s.text.html import BREAK, read_page, tokenize
+from convs2s.html.segments import BREAK, read_page, tokenize
 from convs2s.text.words.tokenization import OBJECT
 
 

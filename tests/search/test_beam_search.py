@@ -5,12 +5,12 @@ import itertools
 import pytest
 import torch
 
-from convs2s.decode.beam_search import BeamSearch
-from convs2s.decode.search import NOWHERE, SearchResult
-from convs2s.decode.token_scores import log_normalizer
 from convs2s.ids.vocabulary import EOS, PAD
+from convs2s.search.beam_search import BeamSearch
+from convs2s.search.search import NOWHERE, SearchResult
+from convs2s.search.token_scores import log_normalizer
 from tests.decode.parrot import make_search
-from tests.decode.table_model import TableModel, random_table
+from tests.search.table_model import TableModel, random_table
 
 KINDS = ["host", "device"]
 
@@ -88,8 +88,8 @@ def test_a_sentence_does_not_depend_on_its_batch(
     kind: str, beam: int, legacy: bool, idle: float, steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Lengths, limits, prefixes and finishing steps differ; finished ones gain nothing while waiting."""
-    monkeypatch.setattr("convs2s.decode.search.IDLE_SHARE", idle)
-    monkeypatch.setattr("convs2s.decode.beam_search.STEPS_ON_DEVICE", steps)
+    monkeypatch.setattr("convs2s.search.search.IDLE_SHARE", idle)
+    monkeypatch.setattr("convs2s.search.beam_search.STEPS_ON_DEVICE", steps)
     model = random_table(12, 11, 9)
     sentences = [[s, *[3] * n, EOS] for n, s in enumerate([4, 9, 5, 11, 3, 8, 7])]
     limits = [2, 9, 4, 0, 7, 12, 3]

@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from convs2s.config.translate import TranslateParams
-from convs2s.decode.copies import copy_to_device, copy_to_host
-from convs2s.decode.length_normalization import final_score
-from convs2s.decode.token_scores import Allowed, Best, LazyScores
 from convs2s.ids.vocabulary import EOS, PAD
+from convs2s.search.copies import copy_to_device, copy_to_host
+from convs2s.search.token_scores import Allowed, Best, LazyScores
 
 NOWHERE = -1
 STEPS_ON_DEVICE = 8
@@ -184,6 +183,15 @@ def follow(rows: NDArray[np.int64], steps: Sequence[NDArray[Any]]) -> NDArray[An
     """
     pairs = zip(rows, steps, strict=False)
     return np.stack([values.take(row, axis=0, mode="clip") for row, values in pairs], axis=1)
+
+
+def final_score(log_likelihood: float, length: int, alpha: float) -> float:
+    """Return log-likelihood / |y|^alpha, by which finished hypotheses are ranked (§4.3).
+
+    Args:
+        length: in tokens, including EOS; 0 for an empty sentence, whose log-likelihood is 0.
+    """
+    return log_likelihood / float(max(1, length) ** alpha)
 
 
 def nan_error(step: int, sentence: int) -> ValueError:
