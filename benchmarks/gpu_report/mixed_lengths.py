@@ -18,7 +18,7 @@ from torch import nn
 
 from benchmarks.gpu_report.graphed_update import GraphedUpdate, PaddedBatch, cut_into_few_shapes
 from benchmarks.gpu_report.results import Results, begin
-from benchmarks.gpu_report.training import build_random, use_gpu_layers
+from benchmarks.gpu_report.training import build_random
 from convs2s.ids.batching import Batch
 from convs2s.train.batch_update import finish_update, queue_update
 from convs2s.train.training import Training
@@ -97,7 +97,6 @@ def measure(variant: str, tokens: int, device: torch.device, toy: bool, results:
         torch.cuda.reset_peak_memory_stats()
     with build_random(preset, tokens, device, toy, lengths=lengths) as training:
         is_compiled = variant.endswith("compiled")
-        use_gpu_layers(training, are_fast=not is_compiled)
         losses = training.losses(0.0).train()
         if is_compiled:
             losses.compile(dynamic=True)

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from benchmarks.train_step import SENTENCE, narrow, write_random
 from convs2s.config.model import ModelParams
-from convs2s.train.choose_layers import FAST_LAYERS, use
 from convs2s.train.distributed import Workers
 from convs2s.train.setup import build_training
 from convs2s.train.training import Loaded, Training
@@ -67,14 +66,8 @@ def build_random(
             candidates=folder / "none",
             workers=Workers(0, 1, device),
         )
-        use_gpu_layers(training)
+        training.lists_tokens = False  # as on a GPU
         yield training
-
-
-def use_gpu_layers(training: Training, are_fast: bool = True) -> None:
-    """Give a training what one on a GPU has, also on a CPU; or only the plain layers."""
-    use(training, dict.fromkeys(FAST_LAYERS["cuda"], are_fast))
-    training.lists_tokens = False
 
 
 def first_batch(training: Training) -> Loaded:

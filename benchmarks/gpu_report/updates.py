@@ -19,9 +19,9 @@ from torch import Tensor
 from benchmarks.gpu_report.direct_convolution import DirectConvolution
 from benchmarks.gpu_report.graphed_update import GraphedUpdate
 from benchmarks.gpu_report.results import Results, begin, median_seconds
-from benchmarks.gpu_report.training import build_random, first_batch, use_gpu_layers
+from benchmarks.gpu_report.training import build_random, first_batch
 from benchmarks.machine import flop_per_unit, product_peak
-from convs2s.engine.train.gpu_layers import GpuGluConvolution
+from convs2s.model.glu_block import GluConvolution
 from convs2s.train.batch_update import queue_update
 from convs2s.train.choose_layers import replace_modules
 from convs2s.train.training import Training
@@ -62,12 +62,10 @@ def build(
 
 
 def choose_variant(training: Training, variant: str) -> None:
-    """Give a training with a GPU's layers those of a variant."""
-    if variant in ("version 1.0.0", "compiled", "compiled graph"):
-        use_gpu_layers(training, are_fast=False)
+    """Give a training the layers of a variant."""
     training.lists_tokens = variant == "version 1.0.0"
     if variant == "no windows":
-        replace_modules(training.model, GpuGluConvolution, DirectConvolution)
+        replace_modules(training.model, GluConvolution, DirectConvolution)
 
 
 def compare(preset: str, variants: Sequence[str], device: torch.device, toy: bool, results: Results) -> None:

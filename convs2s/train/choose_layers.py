@@ -6,7 +6,6 @@ very different lengths, as an edit may act only from a position on, only at padd
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,12 +23,9 @@ from convs2s.engine.agreement import (
     relative_difference,
     warn_of_difference,
 )
-from convs2s.engine.train.gpu_layers import GpuAttention, GpuDecoder, GpuGluConvolution
 from convs2s.engine.train.layers import FastDropout, FastGluConvolution, dropout, fast_softmax_loss
 from convs2s.ids.batching import Indices
-from convs2s.model.decoder import Decoder
 from convs2s.model.glu_block import GluConvolution
-from convs2s.model.multistep_attention import MultistepAttention
 from convs2s.train.loss import softmax_loss
 from convs2s.train.training import Training
 
@@ -48,13 +44,11 @@ class FastLayer:
     """A layer of the engine.
 
     Attributes:
-        file: its own.
         plain: the file of the layer that it replaces.
         use: makes a training use the fast layer, or the plain one.
     """
 
     name: str
-    file: str
     plain: str
     use: Callable[[Training, bool], None]
 
@@ -66,13 +60,11 @@ def replace_modules(model: nn.Module, before: type[nn.Module], after: type[nn.Mo
             module.__class__ = after
 
 
-def use_modules(*pairs: tuple[type[nn.Module], type[nn.Module]]) -> Callable[[Training, bool], None]:
-    """Return what makes a training use modules: the second class of each pair, or else the first."""
+def use_modules(plain: type[nn.Module], fast: type[nn.Module]) -> Callable[[Training, bool], None]:
+    """Return what makes a training use modules of the second class, or else of the first."""
 
     def use_either(training: Training, is_fast: bool) -> None:
-        for plain, fast in pairs:
-            before, after = (plain, fast) if is_fast else (fast, plain)
-            replace_modules(training.model, before, after)
+        replace_modules(training.model, *((plain, fast) if is_fast else (fast, plain)))
 
     return use_either
 
@@ -82,27 +74,17 @@ def use_softmax(training: Training, is_fast: bool) -> None:
     training.softmax = fast_softmax_loss if is_fast else softmax_loss
 
 
-CPU, GPU = "convs2s/engine/train/layers.py", "convs2s/engine/train/gpu_layers.py"
-BLOCK, ATTENTION = "convs2s/model/glu_block.py", "convs2s/model/multistep_attention.py"
-FAST_LAYERS = {
-    "cpu": (
-        FastLayer(
-            "The CPU's fast convolution", CPU, BLOCK, use_modules((GluConvolution, FastGluConvolution))
-        ),
-        FastLayer("The CPU's fast dropout", CPU, "torch.nn.Dropout", use_modules((nn.Dropout, FastDropout))),
-        FastLayer("The CPU's fast loss", CPU, "convs2s/train/loss.py", use_softmax),
+FILE = "convs2s/engine/train/layers.py"
+FAST_LAYERS = (
+    FastLayer(
+        "The CPU's fast convolution",
+        "convs2s/model/glu_block.py",
+        use_modules(GluConvolution, FastGluConvolution),
     ),
-    "cuda": (
-        FastLayer("The GPU's fast convolution", GPU, BLOCK, use_modules((GluConvolution, GpuGluConvolution))),
-        FastLayer(
-            "The GPU's fast attention",
-            GPU,
-            ATTENTION,
-            use_modules((Decoder, GpuDecoder), (MultistepAttention, GpuAttention)),
-        ),
-    ),
-}
-"""By type of device; other devices have none."""
+    FastLayer("The CPU's fast dropout", "torch.nn.Dropout", use_modules(nn.Dropout, FastDropout)),
+    FastLayer("The CPU's fast loss", "convs2s/train/loss.py", use_softmax),
+)
+"""Other devices have none."""
 
 
 class Result(NamedTuple):
@@ -113,14 +95,13 @@ class Result(NamedTuple):
 
 
 def choose_layers(training: Training) -> None:
-    """Use those of the engine's layers for a training's device that compute what the plain ones do.
+    """Use those of the engine's layers that compute what the plain ones do, on a CPU.
 
-    A training that torch.compile compiles has none: it cannot read those for a CPU, and on a GPU it has means
-    of its own to save operations.
+    A training that torch.compile compiles has none, as it cannot read them.
     """
-    layers = FAST_LAYERS.get(training.workers.device.type, ())
-    if not layers or training.params.compile or not is_engine_wanted():
+    if training.workers.device.type != "cpu" or training.params.compile or not is_engine_wanted():
         return
+    layers = FAST_LAYERS
     buffers = {buffer: buffer.clone() for buffer in training.model.buffers()}
     expected = loss_and_gradients(training, dict.fromkeys(layers, False))
     chosen = dict.fromkeys(layers, True)
@@ -129,7 +110,7 @@ def choose_layers(training: Training) -> None:
             fault = find_fault(training, {other: other is layer for other in layers}, expected)
             chosen[layer] = fault is None
             if fault is not None:
-                warn_of_difference(layer.name, layer.file, layer.plain, fault)
+                warn_of_difference(layer.name, FILE, layer.plain, fault)
     use(training, chosen)
     for buffer, before in buffers.items():
         buffer.copy_(before)  # such as the running means of a batch norm
@@ -160,13 +141,11 @@ def find_fault(training: Training, chosen: Mapping[FastLayer, bool], expected: R
 def loss_and_gradients(training: Training, chosen: Mapping[FastLayer, bool]) -> Result:
     """Return the summed loss of a few pairs with the chosen layers, and the gradients of trained weights."""
     use(training, chosen)
-    device = training.workers.device
     sides = training.train.source, training.train.target
     pairs = choose_pairs(np.maximum(*(side.lengths for side in sides)))
     inputs = training.inputs(training.train, pairs)
     parameters = [weight for weight in training.model.parameters() if weight.requires_grad]
-    devices = [] if device.type == "cpu" else [device]
-    with torch.random.fork_rng(devices=devices), EngineMasks() if device.type == "cpu" else nullcontext():
+    with torch.random.fork_rng(devices=[]), EngineMasks():
         torch.manual_seed(training.seed)
         loss, _ = training.losses(training.params.label_smoothing).train()(*inputs, None)
         gradients = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)

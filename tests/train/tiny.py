@@ -13,7 +13,6 @@ from convs2s.ids.batching import Batch
 from convs2s.ids.candidates import Candidates, write_candidates
 from convs2s.ids.encoded import EncodedSentences, write_encoded
 from convs2s.ids.vocabulary import EOS, write_vocabulary
-from convs2s.train import choose_layers
 from convs2s.train.distributed import Workers
 from convs2s.train.setup import build_training
 from convs2s.train.training import Training
@@ -100,7 +99,6 @@ def tiny_training(
 
 def on_a_gpu_path(training: Training) -> Training:
     """Make a training on a CPU, built with `compile=True`, compute what one on a GPU does."""
-    choose_layers.use(training, dict.fromkeys(choose_layers.FAST_LAYERS["cuda"], True))
     training.lists_tokens = False
     return training
 
