@@ -9,35 +9,28 @@ from pipelines import packages  # noqa: F401  # before what may be missing
 # isort: split
 
 import argparse
-import itertools
 import json
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
-
-from pydantic.fields import FieldInfo
 
 from convs2s.base.messages import inflect, redact, report_errors, visible
 from convs2s.base.parallel import cores
-from convs2s.config.faults import models_in
-from convs2s.config.load import flatten_values, load_params, parse_yaml, read_text
+from convs2s.config.load import flatten_values, load_params
 from convs2s.config.params import Params
 from convs2s.text.languages import find_faults
 from pipelines import shell
+from pipelines.later_keys import PARAMS, check_record
 from pipelines.own_texts import make_own_folder
-from pipelines.stages._declared import find_value
 from pipelines.stages._models import check_models
 
 BASE = Path(__file__).parents[1] / "experiments" / "base.yaml"
-PARAMS = Path("params.yaml")
 CONFLICT = re.compile(rb"^(<<<<<<<|>>>>>>>) ", re.MULTILINE)
 """A line with which git marks a conflict of a merge."""
 FEW_TOKENS, MANY_TOKENS = 100, 1_000_000
-"""A value of train.max_tokens below or above is hardly meant."""
+"""A value of train.max_tokens below or above is probably a mistake."""
 ARCHIVE = (
     "Clone this project with git; or in an unpacked archive: "
     "git init && git add --all && git commit --message 'As downloaded'"
@@ -79,116 +72,6 @@ def check_scm(root: Path) -> None:
             raise ValueError(f"{root} is not a git repository, which DVC expects. {ARCHIVE}")
 
 
-def check_record(root: Path) -> None:
-    """Check that DVC would run no stage only because a section has gained a key; raise a ValueError.
-
-    DVC compares whole sections with those in dvc.lock, and does not know which values mean the same.
-    """
-    lock = root / "dvc.lock"
-    if not lock.is_file():
-        return
-    recorded = (parse_yaml(lock.read_text(encoding="utf-8"), str(lock)) or {}).get("stages", {})
-    params = parse_yaml(read_text(root / PARAMS), str(PARAMS))
-    stages = parse_yaml(read_text(root / "dvc.yaml"), "dvc.yaml")["stages"]
-    items: list[str] = []
-    keys: set[str] = set()
-    for item in list_items(stages, params):
-        values = recorded.get(item, {}).get("params", {}).get("params.yaml", {})
-        if later_keys := list_later(values, params):
-            items.append(item)
-            keys.update(later_keys)
-    if items:
-        raise ValueError(
-            f"{root / PARAMS} and {lock} differ by keys that came later and have their default, which means "
-            f"as before: {', '.join(sorted(keys))}. For these alone, DVC would run stages again.\n"
-            f"To keep their results: dvc commit --force {' '.join(items)}\n"
-            "(This takes code and files as they are, too: dvc status shows if they have changed.)\n"
-            "To run them again: dvc repro"
-        )
-
-
-def list_items(stages: Mapping[str, Any], params: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the items of the stages of dvc.yaml, such as train@1, or the name of a stage without a matrix."""
-    for name, stage in stages.items():
-        if "matrix" not in stage:
-            yield name
-            continue
-        axes = [list_axis(values, params) for values in stage["matrix"].values()]
-        for values in itertools.product(*axes):
-            yield f"{name}@{'-'.join(map(str, values))}"
-
-
-def list_axis(values: str | Sequence[Any], params: Mapping[str, Any]) -> Sequence[Any]:
-    """Return the values of an axis of a matrix: a list, or a text such as ${seeds}, a list of params.yaml."""
-    if not isinstance(values, str):
-        return values
-    axis: Sequence[Any] = find_value(values.removeprefix("${").removesuffix("}"), params)
-    return axis
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A value in dvc.lock that is not the one in params.yaml."""
-
-    name: str
-    """Dotted name of the value."""
-    means_the_same: bool
-    """Whether a later key is the reason: one of the two files lacks it, and the other has its default."""
-
-
-def list_later(recorded: Mapping[str, Any], params: Mapping[str, Any]) -> list[str]:
-    """Return the later keys by which recorded values differ from params.yaml; none if they differ otherwise.
-
-    Args:
-        recorded: what dvc.lock has for a stage: values of sections or of single keys, by dotted name.
-    """
-    differences: list[Difference] = []
-    for name, value in recorded.items():
-        differences += find_differences(name, value, params)
-    if not all(difference.means_the_same for difference in differences):
-        return []
-    return [difference.name for difference in differences]
-
-
-def find_differences(name: str, recorded: Any, params: Mapping[str, Any]) -> Iterator[Difference]:
-    """Yield how a recorded value differs from that of params.yaml; of a section, key by key."""
-    annotation: Any = Params
-    current: Any = params
-    for key in name.split("."):
-        fields = fields_of(annotation)
-        if key not in fields or key not in current:  # dvc.lock is of another version
-            yield Difference(name, means_the_same=False)
-            return
-        annotation = fields[key].annotation
-        current = current[key]
-    yield from compare(annotation, recorded, current, name)
-
-
-def fields_of(annotation: Any) -> dict[str, FieldInfo]:
-    """Return the fields of the sections in an annotation, by key."""
-    return {key: field for schema in models_in(annotation) for key, field in schema.model_fields.items()}
-
-
-def compare(annotation: Any, recorded: Any, current: Any, name: str) -> Iterator[Difference]:
-    """Yield the differences between two values of a key or section, which has this dotted name."""
-    if recorded == current:
-        return
-    if not (isinstance(recorded, dict) and isinstance(current, dict)):
-        yield Difference(name, means_the_same=False)
-        return
-    fields = fields_of(annotation)
-    for key, value in {**recorded, **current}.items():
-        key_name = f"{name}.{key}"
-        field = fields.get(key)
-        if field is None:
-            yield Difference(key_name, means_the_same=False)
-        elif key in recorded and key in current:
-            yield from compare(field.annotation, recorded[key], current[key], key_name)
-        else:
-            is_later = field.json_schema_extra is not None  # from `later`
-            yield Difference(key_name, means_the_same=is_later and value == field.default)
-
-
 def check_folders(params: Params, path: Path) -> None:
     """Check that local texts exist beside the file, and that models named there fit."""
     if not (path.parent / params.download.folder).is_dir():
@@ -208,7 +91,7 @@ def describe_reach(params: Params) -> Iterator[str]:
 
 
 def list_doubts(params: Params) -> Iterator[str]:
-    """Yield a sentence for each value that is allowed but, on this machine or together, hardly meant."""
+    """Yield a sentence for each value that is allowed but probably a mistake, here or with others."""
     yield from find_faults(params.languages)
     source, target = params.languages
     if source == target and params.evaluate.rouge is None:

@@ -13,7 +13,8 @@ from dvc.repo import Repo
 
 from convs2s.config.load import flatten_values
 from convs2s.config.params import Params
-from pipelines.check import list_doubts, list_items, main
+from pipelines.check import list_doubts, main
+from pipelines.later_keys import list_items
 from pipelines.stages import __main__ as runner
 from tests.flows import toy
 from tests.presets import change_preset, params_of

@@ -27,6 +27,7 @@ from convs2s.train.running.checkpoint import read_checkpoint
 from convs2s.train.running.job import Job, training_fingerprint
 from convs2s.train.running.work_folder import WorkFolder
 from pipelines import check
+from pipelines.later_keys import list_later
 from pipelines.preset import apply_overrides
 from pipelines.stages._models import check_start
 from tests.decode.parrot import TOKENIZE, TRANSLATE
@@ -236,14 +237,14 @@ def test_results_are_kept_only_if_all_that_differs_is_a_later_key_with_its_defau
     With another value, or another change beside it, stages must run.
     """
     train = content_of(PRESET)["train"]
-    assert check.list_later({"train": train | recorded}, {"train": train | now}) == kept
+    assert list_later({"train": train | recorded}, {"train": train | now}) == kept
 
 
 @pytest.mark.usefixtures("gained")
 def test_results_with_a_section_that_is_gone_are_not_kept() -> None:
     """They depended on something that is not there any more, so the stage must run."""
     train = content_of(PRESET)["train"]
-    assert check.list_later({"train": train, "gone": 1}, {"train": train | {KEY: DEFAULT}}) == []
+    assert list_later({"train": train, "gone": 1}, {"train": train | {KEY: DEFAULT}}) == []
 
 
 @pytest.mark.usefixtures("gained")

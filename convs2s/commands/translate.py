@@ -78,7 +78,7 @@ def add(commands: Any) -> None:
     add("--prefix", type=Path, metavar="FILE", help=text)
     text = (
         "translate each sentence of a line by itself, as it was trained, and keep the space between them "
-        "(default: typed lines as packaged, which is to split; else a line is one sentence)"
+        "(default: yes for typed lines, unless the model folder says no; no for a file or a pipe)"
     )
     add("--split-sentences", action=argparse.BooleanOptionalAction, help=text)
     add = command.add_argument_group("output").add_argument

@@ -25,12 +25,13 @@ import httpx
 import psutil
 
 from convs2s.base.messages import redact
-from pipelines.check import check_folders, check_git, check_merge, check_record, describe_reach
+from pipelines.check import check_folders, check_git, check_merge, describe_reach
 from pipelines.flows import workspace
 from pipelines.flows.addresses import check_address, drop_unusable_proxies
 from pipelines.flows.form import RunParams
 from pipelines.flows.resources import visible_gpus
 from pipelines.flows.workspace import HOME, ROOT
+from pipelines.later_keys import check_record
 from pipelines.sweep_table import read_table
 
 SERVER = ["pipelines.flows.server"]

@@ -12,13 +12,13 @@ from prefect.states import Cancelled, State
 
 from convs2s.base.files import read_json
 from pipelines import shell
-from pipelines.check import check_record
 from pipelines.flows import experiment, workspace
 from pipelines.flows.cancellation import stop_if_cancelled
 from pipelines.flows.form import RunParams
 from pipelines.flows.graph import read_graph
 from pipelines.flows.run_stages import THREADS, StagesRun
 from pipelines.flows.workspace import ROOT
+from pipelines.later_keys import check_record
 
 
 def run_name() -> str:

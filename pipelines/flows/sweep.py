@@ -11,13 +11,13 @@ from prefect.states import Cancelled, State
 from pydantic import Field
 
 from convs2s.base.files import atomic_path
-from pipelines.check import check_record
 from pipelines.flows import experiment, workspace
 from pipelines.flows.cancellation import stop_if_cancelled
 from pipelines.flows.form import RunParams
 from pipelines.flows.graph import Stage, read_graph
 from pipelines.flows.run_stages import THREADS, StagesRun, faults
 from pipelines.flows.workspace import ROOT
+from pipelines.later_keys import check_record
 from pipelines.sweep_table import Row, compare, list_tables, read_results, read_table, show
 
 

@@ -43,7 +43,7 @@ def run(
 
     The report also has what looks like a mistake in the corpus, found in the raw text: raw/{train,valid,
     development,test}. Only this part of the output depends on the test set. Under `suspects`, it counts by
-    kind the pairs that are probably no good translations; `first` is the line of the first one.
+    kind the pairs that are probably bad translations; `first` is the line of the first one.
     """
     held_out = {split: list(read_folder(raw / split)) for split in ("valid", "development", "test")}
     mistakes = find_mistakes(read_folder(raw / "train"), held_out)

@@ -1,4 +1,4 @@
-"""Pairs that are probably no good translations: what a look at the corpus would show before it is trained on.
+"""Pairs that are probably bad translations: what a look at the corpus would show before it is trained on.
 
 They are counted, but not removed; whether a corpus is meant to be like that, only people know.
 """
@@ -66,7 +66,7 @@ KINDS = {
     "shifted": Kind(
         0,
         "are in blocks that seem to be some lines away from their translations",
-        "A line is missing or too much in one of the files, shortly before: compare them with paste.",
+        "One of the files lacks a line, or has one too many, shortly before: compare them with paste.",
     ),
     "swapped": Kind(
         0.01,

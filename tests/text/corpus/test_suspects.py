@@ -1,4 +1,4 @@
-"""Pairs that are probably no good translations, planted in real ones."""
+"""Pairs that are probably bad translations, planted in real ones."""
 
 import itertools
 from collections.abc import Callable
