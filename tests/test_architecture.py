@@ -19,8 +19,8 @@ FLOORS = """
     cli
     commands
     serve | fairseq
-    html
     package
+    html
     train | decode | score
     search
     model, engine

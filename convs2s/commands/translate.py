@@ -22,8 +22,8 @@ from convs2s.commands.shared import (
 from convs2s.commands.translate_files import STANDARD, chunks, count_lines, open_input, open_output
 
 if TYPE_CHECKING:
+    from convs2s.decode.sampling import Sampling
     from convs2s.package.translator import Translation, Translator
-    from convs2s.search.sampling import Sampling
 
 CHUNK_BATCHES = 32
 """Batches read ahead: enough to group sentences of similar length, few enough to hold in memory."""
@@ -189,7 +189,7 @@ def translate_page(
     translator: "Translator", sampling: "Sampling | None", options: argparse.Namespace
 ) -> None:
     """Translate the input as one page of HTML, which must fit in memory."""
-    from convs2s.html.translate import TranslatedPage, read_html, trace_best  # noqa: PLC0415  # as in load_translator
+    from convs2s.package.html_page import TranslatedPage, read_html, trace_best  # noqa: PLC0415  # as in load_translator
 
     name = "standard input" if options.input in STANDARD else str(options.input)
     with open_input(options.input) as source, open_output(options.output) as out:
@@ -322,8 +322,8 @@ def load_translator(options: argparse.Namespace) -> "tuple[Translator, Sampling 
         import torch  # noqa: PLC0415
 
         from convs2s.config.faults import validate  # noqa: PLC0415
+        from convs2s.decode.sampling import Sampling  # noqa: PLC0415
         from convs2s.package.translator import load  # noqa: PLC0415
-        from convs2s.search.sampling import Sampling  # noqa: PLC0415
 
         drawn = {name: getattr(options, name) for name in ("temperature", "top_k", "seed")}
         sampling = validate(Sampling, drawn, "sampling is invalid") if options.sample else None

@@ -15,6 +15,7 @@ from jaxtyping import Float32
 from convs2s.config.translate import TranslateParams
 from convs2s.decode.batches import BATCH_TOKENS, GPU_BATCH_TOKENS, batches, cut, gpu_batch_sentences, pad_ids
 from convs2s.decode.parallel import run_beside, run_in_processes
+from convs2s.decode.sampling import Sampler, Sampling
 from convs2s.decode.translations import Attention, Hypothesis
 from convs2s.decode.unknown_replacement import Unknown
 from convs2s.ids.selection import VocabularySelection
@@ -22,7 +23,6 @@ from convs2s.ids.vocabulary import EOS, UNK
 from convs2s.model.precision import Choice, choose_precision
 from convs2s.search.beam_search import BeamSearch
 from convs2s.search.copies import copy_to_device
-from convs2s.search.sampling import Sampler, Sampling
 from convs2s.search.search import Search, SearchModel, SearchResult
 from convs2s.text.vocabulary.codec import Codec
 

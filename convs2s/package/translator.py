@@ -13,12 +13,12 @@ from convs2s.decode.left_out import Source, read_source
 from convs2s.decode.load import load_word_translator
 from convs2s.decode.parallel import run_in_processes
 from convs2s.decode.put_back import put_back
+from convs2s.decode.sampling import Sampling
 from convs2s.decode.translations import Attention, Hypothesis, PutBack, one_line
 from convs2s.decode.unknown_replacement import Replacement, Unknown, replace_unknowns
 from convs2s.decode.word_translator import GivenScore, WordTranslator
 from convs2s.package.facts import Facts, read_facts
 from convs2s.package.folder import check_same, check_whole, load_tokenizers, read_settings
-from convs2s.search.sampling import Sampling
 from convs2s.text.alignment.dictionary import read_dictionary
 from convs2s.text.sentences import join_sentences, split_sentences
 from convs2s.text.words.tokenization import Tokenizer

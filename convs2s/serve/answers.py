@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
-from convs2s.html.translate import TranslatedPage
+from convs2s.package.html_page import TranslatedPage
 from convs2s.package.layer_attention import LayerAttention
 from convs2s.package.translator import TranslatedText, Translation
 from convs2s.serve.pairs import Pair

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect
 
-from convs2s.html.translate import TranslatedPage
+from convs2s.package.html_page import TranslatedPage
 from convs2s.package.translator import TranslatedText
 from convs2s.serve.answers import (
     Attended,

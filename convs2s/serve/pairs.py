@@ -8,8 +8,8 @@ from pathlib import Path
 from fastapi import HTTPException
 
 from convs2s.html.inline_tags import Traced
-from convs2s.html.translate import HtmlPage, read_html, trace, trace_best
 from convs2s.package.folder import read_settings
+from convs2s.package.html_page import HtmlPage, read_html, trace, trace_best
 from convs2s.package.layer_attention import LayerAttention, read_layers
 from convs2s.package.translator import Translation, Translator, load
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.cli import main
-from convs2s.html.translate import translate_html
+from convs2s.package.html_page import translate_html
 from convs2s.package.translator import load
 
 PAGE = "<!DOCTYPE html>\r\n<p>ein <b>Haus</b>. Und\n noch\r\neins &lt; 🙂</p>\n\n<pre>a\r\nb</pre>"

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch.testing import assert_close
 
+from convs2s.decode.sampling import Sampler, Sampling
 from convs2s.engine.decode import loops as decode_loops
 from convs2s.engine.decode.linear_maps import (
     FloatMap,
@@ -23,7 +24,6 @@ from convs2s.model.initialization import fold_weight_norm
 from convs2s.model.precision import Precision, Wanted
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.search.choose_model import choose_model
-from convs2s.search.sampling import Sampler, Sampling
 from convs2s.search.search import SearchModel
 from convs2s.search.stepwise_model import StepwiseModel
 from convs2s.search.token_scores import Allowed, all_logits, find_best

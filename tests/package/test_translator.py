@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+from convs2s.decode.sampling import Sampling
 from convs2s.decode.unknown_replacement import Replacement
 from convs2s.ids.candidates import NO_CANDIDATES
 from convs2s.ids.selection import VocabularySelection
@@ -15,7 +16,6 @@ from convs2s.ids.vocabulary import EOS
 from convs2s.model.description import seal
 from convs2s.model.storage import load_model
 from convs2s.package.translator import Translator, load
-from convs2s.search.sampling import Sampling
 from convs2s.text.words.tokenization import Tokenizer
 from tests.decode.parrot import TOKENIZE, word_parrot, write_vocabulary
 from tests.package.small_package import write_model, write_small_package

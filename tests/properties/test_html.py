@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from convs2s.html.inline_tags import Traced, Word
 from convs2s.html.segments import VOID, make_text, tokenize
-from convs2s.html.translate import HtmlPage, translate_html
+from convs2s.package.html_page import HtmlPage, translate_html
 from convs2s.package.translator import Translator, load
 from convs2s.text.words.tokenization import OBJECT
 from tests.package.small_package import write_small_package

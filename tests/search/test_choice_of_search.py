@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from convs2s.decode.batches import gpu_batch_sentences
+from convs2s.decode.sampling import Sampling
 from convs2s.decode.word_translator import Row, WordTranslator
 from convs2s.ids.candidates import Candidates
 from convs2s.ids.selection import VocabularySelection
 from convs2s.ids.vocabulary import EOS
 from convs2s.package.translator import load
-from convs2s.search.sampling import Sampling
 from convs2s.search.search import STEPS_ON_DEVICE, Ending, LiveBatch, follow
 from tests.decode.parrot import Parrot, word_parrot, write_vocabulary
 from tests.package.small_package import write_small_package

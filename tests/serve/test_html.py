@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from convs2s.html.translate import translate_html
+from convs2s.package.html_page import translate_html
 from convs2s.serve.pairs import Pair
 
 PAGE = (

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from convs2s.decode.links import find_counterparts
+from convs2s.decode.sampling import Sampling
 from convs2s.html.inline_tags import Sentence, Traced, Word, write_segment
 from convs2s.html.segments import BREAK, Segment, is_translatable, read_page
 from convs2s.package.translator import Texts, Translation, Translator, as_texts
-from convs2s.search.sampling import Sampling
 from convs2s.text.vocabulary.segmentation import WORD_MARK
 from convs2s.text.words.places import has_letters, locate_words
 from convs2s.text.words.tokenization import OBJECT

@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 import torch
 
+from convs2s.decode.sampling import Sampler, Sampling
 from convs2s.ids.vocabulary import EOS, PAD, UNK
-from convs2s.search.sampling import Sampler, Sampling
 from convs2s.search.search import SearchResult
 from tests.decode.parrot import make_search
 from tests.search.table_model import TableModel, probabilities, random_table

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.html.translate import read_html, trace, translate_html
+from convs2s.package.html_page import read_html, trace, translate_html
 from convs2s.package.translator import Translator, load
 from convs2s.text.words.tokenization import Tokenizer
 from tests.decode.parrot import TOKENIZE, word_parrot, write_vocabulary
