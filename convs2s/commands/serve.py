@@ -42,7 +42,7 @@ def add(commands: Any) -> None:
     add("--beam-size", type=int, metavar="N", help="hypotheses kept per line (default: the model folder's)")
     text = "replace unknown words by attention (default: the model folder's)"
     add("--replace", action=argparse.BooleanOptionalAction, help=text)
-    text = "translate each sentence of a line by itself (default: as the model folder says, usually yes)"
+    text = "translate each sentence of a line by itself (default: yes, unless the model folder says no)"
     add("--split-sentences", action=argparse.BooleanOptionalAction, help=text)
     add_processor(add)
     add("--max-characters", type=int, default=10_000, metavar="N", help="longest text of a request")

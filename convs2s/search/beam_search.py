@@ -24,8 +24,9 @@ class BeamSearch(Search):
 
     def count_steps(self, device: torch.device) -> int:
         """Return the number of steps between two looks of the host."""
-        on_host = {"host": True, "auto": device.type == "cpu"}.get(self.params.search, False)
-        return 1 if on_host else STEPS_ON_DEVICE
+        search = self.params.search
+        is_each = search == "host" or (search == "auto" and device.type == "cpu")
+        return 1 if is_each else STEPS_ON_DEVICE
 
     def extend(
         self, batch: LiveBatch, scores: Float[Tensor, "R V"] | LazyScores, totals: Any, allowed: Allowed

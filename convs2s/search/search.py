@@ -271,7 +271,7 @@ class LiveBatch:
         return (weights * self.words).argmax(axis=2), weights.argmax(axis=2) == self.ends, weights
 
     def record(self, steps: Sequence[Step]) -> NDArray[np.int64]:
-        """Record steps, which are on the host by now, and return the sentences that go on.
+        """Record steps, which are on the host by now; keep the sentences that go on, and return them.
 
         These are all while few are done, and none once all are done.
 

@@ -105,13 +105,14 @@ def find_likeliest(
 def rule_out(logits: Float[Tensor, "R V"], allowed: Allowed) -> None:
     """Set the logits of tokens that are not allowed to -inf, in place."""
     fixed = np.flatnonzero(allowed.only >= 0)
-    rows = copy_to_device(fixed, logits.device)
-    tokens = copy_to_device(allowed.only[fixed], logits.device)
-    kept = logits[rows, tokens] if len(fixed) else None
+    if len(fixed):
+        rows = copy_to_device(fixed, logits.device)
+        tokens = copy_to_device(allowed.only[fixed], logits.device)
+        kept = logits[rows, tokens]
+        logits[rows] = -torch.inf
     for token in allowed.excluded:
         logits[:, token].fill_(-torch.inf)
-    if kept is not None:
-        logits[rows] = -torch.inf
+    if len(fixed):
         logits[rows, tokens] = kept
 
 
