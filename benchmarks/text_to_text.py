@@ -22,12 +22,13 @@ from unittest import mock
 from benchmarks.machine import in_turns, machine, make_parser, print_table, speeds_as_json, write_report
 from convs2s.base.files import read_lines
 from convs2s.commands.shared import pause_garbage_collection
+from convs2s.config.translate import SearchPlace
 from convs2s.decode.load import find_device
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.package.translator import Translator, load
 from convs2s.search.search import LiveBatch
 
-PLACES = ("host", "device")
+PLACES: tuple[SearchPlace, ...] = ("host", "device")
 BOOKS = ("list_allowed", "record", "best")
 """The methods by which a batch keeps its books."""
 PARTS = ("part", "microseconds a sentence")
@@ -68,8 +69,7 @@ def measure_parts(translator: Translator, texts: list[str], rounds: int) -> dict
     translator.translate(texts)
     found = {}
     for name, (owner, methods) in stages.items():
-        place = "device" if name.endswith("device") else "host"
-        translator.words.params = translator.words.params.model_copy(update={"search": place})
+        translator.words.place = "device" if name.endswith("device") else "host"
         totals = []
         for _ in range(rounds):
             with timed(owner, methods) as seconds:

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic.fields import FieldInfo
 
 from convs2s.config.faults import models_in
-from convs2s.config.load import parse_yaml, read_text
+from convs2s.config.load import MOVED, parse_yaml, read_text
 from convs2s.config.params import Params
 from pipelines.stages._declared import find_value
 
@@ -118,7 +118,9 @@ def compare(annotation: Any, recorded: Any, current: Any, name: str) -> Iterator
         key_name = f"{name}.{key}"
         field = fields.get(key)
         if field is None:
-            yield Difference(key_name, means_the_same=False)
+            moved = name == "translate" and key in MOVED
+            now = fields_of(Params.model_fields[MOVED[key]].annotation)[key] if moved else None
+            yield Difference(key_name, means_the_same=now is not None and value == now.default)
         elif key in recorded and key in current:
             yield from compare(field.annotation, recorded[key], current[key], key_name)
         else:

@@ -13,7 +13,7 @@ from convs2s.config.params import Params
 from convs2s.config.section import later
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.train import TrainParams
-from convs2s.config.translate import TranslateParams, TranslateSection
+from convs2s.config.translate import PackagedTranslateParams, TranslateParams, TranslateSection
 from convs2s.model.description import Description
 from convs2s.package.folder import TokenizerFile, TranslateFile
 from tests.presets import params_of
@@ -26,7 +26,7 @@ SECTIONS: dict[str, list[type[BaseModel]]] = {
     "model": [ModelParams],
     "tokenize": [TokenizeParams],
     "train": [TrainParams],
-    "translate": [TranslateParams, TranslateSection],
+    "translate": [TranslateParams, TranslateSection, PackagedTranslateParams],
 }
 HOLDERS: list[type[BaseModel]] = [Params, Description, TokenizerFile, TranslateFile]
 

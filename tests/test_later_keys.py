@@ -17,7 +17,7 @@ from convs2s.config.format import (
     newest,
     numbers_of,
 )
-from convs2s.config.load import parse_params
+from convs2s.config.load import MOVED, parse_params
 from convs2s.config.params import Params
 from convs2s.model.description import digest_of_content, read_description, seal
 from convs2s.model.storage import load_model, save_model
@@ -30,11 +30,11 @@ from pipelines import check
 from pipelines.later_keys import list_later
 from pipelines.preset import apply_overrides
 from pipelines.stages._models import check_start
-from tests.decode.parrot import TOKENIZE, TRANSLATE
+from tests.decode.parrot import PACKAGED, TOKENIZE
 from tests.golden import states
 from tests.later_keys import DEFAULT, KEY, SECTIONS, SINCE, gained_keys
 from tests.model.small import small_model, small_params
-from tests.package.small_package import write_parts, write_small_package, write_start
+from tests.package.small_package import edit_settings, write_parts, write_small_package, write_start
 from tests.presets import content_of, params_of, rendered
 from tests.test_check import write as write_params
 from tests.train.tiny import PATHS, default_params, tiny_training, write_tiny
@@ -112,7 +112,7 @@ def test_the_settings_of_a_folder_count_as_well(name: str, tmp_path: Path) -> No
         parts = write_parts(tmp_path)
         sections: dict[str, Any] = {
             "tokenize": type(TOKENIZE).model_validate(TOKENIZE.model_dump()),
-            "translate": type(TRANSLATE).model_validate(TRANSLATE.model_dump()),
+            "translate": type(PACKAGED).model_validate(PACKAGED.model_dump()),
         }
         settings = Settings(("en", "de"), **sections, replace=False)
         write_package(tmp_path / "same", *parts, settings, "# card\n")
@@ -280,3 +280,40 @@ def test_a_later_key_of_a_section_within_a_section_counts() -> None:
     """`selection`, for example, is a section itself. A later key may also hold a section."""
     assert format_of(params_with()) == FORMAT
     assert format_of(params_with(translate=0.5)) == SINCE
+
+
+PLACES = {"search": "host", "split_sentences": False}
+
+
+def content_of_version_1_1(**values: object) -> Any:
+    """Return the default preset with the keys that have moved where version 1.1 had them."""
+    content = content_of(PRESET)
+    for key, section in MOVED.items():
+        content["translate"][key] = values.get(key, content[section][key])
+        del content[section][key]
+    return content
+
+
+def test_keys_that_have_moved_are_read_where_version_1_1_had_them() -> None:
+    """A params.yaml keeps its meaning. A key that is in both places could mean two things."""
+    content = content_of_version_1_1(**PLACES)
+    params = parse_params(json.dumps(content), "params.yaml")
+    assert (params.run.search, params.package.split_sentences) == ("host", False)
+    content["run"]["search"] = "auto"
+    with pytest.raises(ValueError, match=r"translate\.search: unknown key"):
+        parse_params(json.dumps(content), "params.yaml")
+
+
+def test_a_folder_of_version_1_1_loads_with_keys_that_have_moved(tmp_path: Path) -> None:
+    """Its text is split as before; where it is searched is a matter of the machine that has it now."""
+    model = edit_settings(write_small_package(tmp_path), "translate.json", "translate", **PLACES)
+    translator = load(model, "cpu")
+    assert (translator.splits_sentences, translator.words.place) == (False, "auto")
+    assert load(model, "cpu", split_sentences=True).splits_sentences
+
+
+@pytest.mark.parametrize(("search", "kept"), [("auto", [f"translate.{key}" for key in MOVED]), ("host", [])])
+def test_results_are_kept_if_only_a_key_at_its_default_has_moved(search: str, kept: list[str]) -> None:
+    """An upgrade from 1.1 asks for `dvc commit`, and does not run the stages that translate again."""
+    recorded = content_of_version_1_1(search=search)["translate"]
+    assert list_later({"translate": recorded}, content_of(PRESET)) == kept

@@ -95,7 +95,7 @@ def prepare(params: Params, data: Path) -> None:
     for split in get_args(Split):
         download.run(params.download, languages, split, data / "downloads", data / "raw" / split)
     truecase.run(params.tokenize, languages, NOTHING, data / "raw/train", data / "truecasers")
-    augment.run(NOTHING, NOTHING, data / "raw/train", data / "raw/augmented")
+    augment.run(NOTHING, NOTHING, params.run, data / "raw/train", data / "raw/augmented")
     for split in ("train", "augmented", "valid", "development"):
         folders = data / "truecasers", data / "raw" / split, data / "tokenized" / split
         tokenize.run(params.tokenize, languages, *folders)

@@ -91,7 +91,7 @@ def measure(
         batches.append((source.to(device), limits))
     expected: list[list[int]] = []
     for way in ("host", "device"):
-        search = BeamSearch(params.model_copy(update={"search": way}), keep_attention=False)
+        search = BeamSearch(params, keep_attention=False, place=way)
         first, found = run(search, model, batches)
         again, _ = run(search, model, batches)
         expected = expected or found

@@ -30,7 +30,6 @@ CHUNK_BATCHES = 32
 FOLDER = "(default: the model folder's)"
 SEARCH = (
     "beam_size", "alpha", "max_length_ratio", "max_length_extra", "n_best", "batch_sentences", "precision",
-    "search",
 )  # fmt: skip
 """Options that change the settings of the model folder."""
 ONE_SENTENCE = ("prefix", "n_best", "scores", "score", "alignment")
@@ -145,7 +144,7 @@ def run(options: argparse.Namespace) -> None:
     one_sentence = list_one_sentence(options)
     split_sentences = options.split_sentences
     if split_sentences is None:
-        split_sentences = is_typed and not one_sentence and translator.words.params.split_sentences
+        split_sentences = is_typed and not one_sentence and translator.splits_sentences
     if is_typed and translator.facts is not None:
         print(visible(f"{translator.facts.name}: {translator.facts.summary()}"), file=sys.stderr)
     name = "standard input" if options.input in STANDARD else str(options.input)
@@ -181,7 +180,7 @@ def run(options: argparse.Namespace) -> None:
                 out.writelines(line.encode() + b"\n" for line in lines)
                 out.flush()
     report_unknown(work.unknown_characters, is_scoring=bool(options.score))
-    if options.split_sentences is None and translator.words.params.split_sentences:
+    if options.split_sentences is None and translator.splits_sentences:
         report_several(work.lines_of_several, work.lines, can_split=not one_sentence)
 
 
@@ -335,6 +334,7 @@ def load_translator(options: argparse.Namespace) -> "tuple[Translator, Sampling 
             replace=options.replace,
             candidates=options.candidates,
             processes=options.processes,
+            search=options.search or "auto",
             **changes,
         )
         return translator, sampling

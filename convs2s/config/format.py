@@ -23,7 +23,7 @@ from convs2s.config.faults import models_in
 from convs2s.config.model import ModelParams
 from convs2s.config.section import VERSION, Section
 from convs2s.config.tokenize import TokenizeParams
-from convs2s.config.translate import TranslateParams
+from convs2s.config.translate import PackagedTranslateParams
 
 FORMAT = "1.0.0"
 """The format of checkpoints, and of model folders in which all later keys have their default."""
@@ -66,7 +66,7 @@ def list_since(schema: type[BaseModel], content: Mapping[str, Any] | None = None
 
 
 READABLE = newest(
-    [FORMAT, *list_since(ModelParams), *list_since(TokenizeParams), *list_since(TranslateParams)]
+    [FORMAT, *list_since(ModelParams), *list_since(TokenizeParams), *list_since(PackagedTranslateParams)]
 )
 """The newest format that this code reads."""
 

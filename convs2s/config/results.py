@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from convs2s.config.section import Count, Section
+from convs2s.config.section import Count, Section, later
 from convs2s.config.translate import Alpha
 
 
@@ -46,3 +46,6 @@ class PackageParams(Section):
     """License of the training data, for the model card."""
     domain: str | None
     """Kind of text in the training data, such as news, for the model card; null: unknown."""
+    split_sentences: bool = later(True, since="1.2.0")
+    """Whether text that users send is translated sentence by sentence; false for a model that was trained on
+    longer texts. The pipeline's own lines are never split."""

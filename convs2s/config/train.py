@@ -4,8 +4,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from convs2s.config.section import Count, Positive, Processes, Section, Share
+from convs2s.config.section import Count, Positive, Processes, Section, Share, later
 from convs2s.config.text import SelectionParams
+from convs2s.config.translate import SearchPlace
 
 StartFrom = Annotated[str, "train.start_from"]
 """A key that stages take which use no other of its section."""
@@ -87,7 +88,7 @@ class TrainParams(Section):
 
 
 class RunSection(Section):
-    """How a training runs and what it keeps meanwhile. No result depends on it, so an edit reruns nothing."""
+    """How training and search run. No result depends on it, so an edit reruns nothing."""
 
     checkpoint_updates: Positive
     """Updates between checkpoints within an epoch; every epoch ends with one."""
@@ -106,3 +107,6 @@ class RunSection(Section):
     """With a launcher: host or host:port at which nodes reach this machine; null: its name, a free port."""
     restarts: Count
     """How many times torchrun starts all of several workers again, from the last checkpoint, if one fails."""
+    search: SearchPlace = later("auto", since="1.2.0")
+    """Where beam search keeps its hypotheses: on the `host`, which waits for each step; or on the `device`,
+    which the host gives eight steps at a time. `auto`: `device` on a GPU, else `host`."""

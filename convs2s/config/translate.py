@@ -1,4 +1,4 @@
-"""Section translate: beam search (§4.3)."""
+"""Section translate: beam search (§4.3), in params.yaml and in model folders."""
 
 from typing import Annotated, Literal, Self
 
@@ -12,6 +12,11 @@ Alpha = Annotated[float, Field(ge=0, le=10)]
 
 
 Beam = Annotated[int, Field(ge=1, le=10**5)]
+
+SearchPlace = Literal["auto", "host", "device", "graphs"]
+"""Where beam search keeps its hypotheses, which changes no result: on the `host`, which waits for each step;
+or on the `device`, which the host gives eight steps at a time. `auto`: `device` on a GPU, else `host`.
+`graphs` was version 1.1's, and means `device`."""
 
 
 class TranslateParams(Section):
@@ -43,13 +48,6 @@ class TranslateParams(Section):
     there is a GPU."""
     selection: SelectionParams | None
     """Target entries scored in a batch; null: the whole vocabulary."""
-    split_sentences: bool = later(True, since="1.1.0")
-    """Whether text that users send is translated sentence by sentence; false for a model that was trained on
-    longer texts. The pipeline's own lines are never split."""
-    search: Literal["auto", "host", "device", "graphs"] = later("auto", since="1.1.0")
-    """Where beam search keeps its hypotheses: on the `host`, which waits for each step; or on the `device`,
-    which the host gives eight steps at a time. `auto`: `device` on a GPU, else `host`. `graphs` was version
-    1.1's, and means `device`."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -64,3 +62,10 @@ class TranslateSection(TranslateParams):
     alpha: Alpha | Literal["tuned"]  # type: ignore[assignment]
     """Final scores are log-likelihood / |y|^alpha; 1 gives the mean over tokens; `tuned` picks the best of
     tune.alphas on the development set, for each seed and for the ensemble."""
+
+
+class PackagedTranslateParams(TranslateParams):
+    """Beam search as a model folder has it, and what its text is."""
+
+    split_sentences: bool = later(True, since="1.1.0")
+    """Whether text that users send is translated sentence by sentence."""

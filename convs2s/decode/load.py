@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from convs2s.base.files import SIDES
 from convs2s.config.section import MOST_PROCESSES
-from convs2s.config.translate import TranslateParams
+from convs2s.config.translate import SearchPlace, TranslateParams
 from convs2s.decode.translations import Hypothesis
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.ids.candidates import read_candidates
@@ -33,6 +33,7 @@ def load_word_translator(
     params: TranslateParams,
     device: str | None = None,
     processes: int = 1,
+    search: SearchPlace = "auto",
 ) -> WordTranslator:
     """Load models, several as an ensemble, and the codecs of both sides.
 
@@ -42,6 +43,7 @@ def load_word_translator(
         candidates: candidates.npz of the stage candidates; read only if `params` selects target tokens.
         device: such as cpu, cuda or cuda:1; None selects a GPU if there is one, but the CPU for int8.
         processes: number of processes that translate batches in parallel on a CPU.
+        search: where beam search keeps its hypotheses.
     """
     if not 1 <= processes <= MOST_PROCESSES:
         raise ValueError(f"processes: expected 1 to {MOST_PROCESSES:,}, found {processes}.")
@@ -67,7 +69,7 @@ def load_word_translator(
         size = len(target.vocabulary)
         table = read_candidates(candidates, size)
         selection = VocabularySelection(table, params.selection.common, params.selection.candidates, size)
-    return WordTranslator(model, source, target, params, where, selection, processes)
+    return WordTranslator(model, source, target, params, where, selection, processes, search)
 
 
 def find_device(name: str | None, precision: Wanted = "auto") -> torch.device:

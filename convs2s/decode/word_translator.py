@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from jaxtyping import Float32
 
-from convs2s.config.translate import TranslateParams
+from convs2s.config.translate import SearchPlace, TranslateParams
 from convs2s.decode.batches import BATCH_TOKENS, GPU_BATCH_TOKENS, batches, cut, gpu_batch_sentences, pad_ids
 from convs2s.decode.parallel import run_beside, run_in_processes
 from convs2s.decode.sampling import Sampler, Sampling
@@ -74,6 +74,7 @@ class WordTranslator:
         selection: of the target tokens of a batch (§5.4); None for all.
         processes: number of processes that share what is loaded. On a CPU they search batches in parallel,
             each on one thread; beside a GPU they put together the words of its translations.
+        place: where beam search keeps its hypotheses.
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class WordTranslator:
         device: torch.device,
         selection: VocabularySelection | None = None,
         processes: int = 1,
+        place: SearchPlace = "auto",
     ) -> None:
         self.model = model
         self.source = source
@@ -93,6 +95,7 @@ class WordTranslator:
         self.device = device
         self.selection = selection
         self.processes = processes
+        self.place = place
 
     @property
     def precision(self) -> Choice:
@@ -312,7 +315,7 @@ class WordTranslator:
         if sampling is not None:
             numbers = [(row.sentence, row.part) for row in rows]
             return Sampler(self.params, keep_attention, sampling, numbers)
-        return BeamSearch(self.params, keep_attention)
+        return BeamSearch(self.params, keep_attention, self.place)
 
     def _encode_prefix(self, words: Sequence[str]) -> list[int]:
         """Return the ids of the words that a translation begins with."""

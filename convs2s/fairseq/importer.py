@@ -15,7 +15,7 @@ from convs2s.base.messages import is_out_of_memory
 from convs2s.config.faults import validate
 from convs2s.config.model import ModelParams
 from convs2s.config.tokenize import TokenizeParams
-from convs2s.config.translate import TranslateParams
+from convs2s.config.translate import PackagedTranslateParams
 from convs2s.fairseq.architecture import read_architecture
 from convs2s.fairseq.files import Checkpoint, read_checkpoint, read_fairseq_dictionary
 from convs2s.fairseq.weights import convert_weights
@@ -31,7 +31,7 @@ from convs2s.text.vocabulary.subword_nmt import read_codes, read_pieces
 
 # fairseq's search: EOS only within the beam (T21), at least one token. The default limit is that of its
 # golden outputs, 1.2 S + 10 tokens; S there counts EOS, hence 11.2.
-SEARCH = TranslateParams(
+SEARCH = PackagedTranslateParams(
     beam_size=5,
     alpha=1.0,
     min_length=1,
@@ -78,7 +78,9 @@ def import_fairseq(
     """
     if out.exists():
         raise FileExistsError(f"{out} already exists; expected a new folder. Delete it, or name another.")
-    translate = validate(TranslateParams, {**SEARCH.model_dump(), **search}, "the search is impossible")
+    translate = validate(
+        PackagedTranslateParams, {**SEARCH.model_dump(), **search}, "the search is impossible"
+    )
     read = read_checkpoint(checkpoint)
     source, target = (
         find_language(read, side, language, dictionary)

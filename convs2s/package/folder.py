@@ -13,7 +13,7 @@ from convs2s.config.faults import validate
 from convs2s.config.format import format_of
 from convs2s.config.section import Section
 from convs2s.config.tokenize import TokenizeParams
-from convs2s.config.translate import TranslateParams
+from convs2s.config.translate import PackagedTranslateParams
 from convs2s.ids.candidates import has_candidates
 from convs2s.ids.vocabulary import PAD
 from convs2s.model.description import CARD, DESCRIPTION, WEIGHTS, check_files, read_description, seal
@@ -44,7 +44,7 @@ class TokenizerFile(Section):
 class TranslateFile(Section):
     """The content of a translate.json."""
 
-    translate: TranslateParams
+    translate: PackagedTranslateParams
     replace: bool
 
 
@@ -55,13 +55,13 @@ class Settings:
     Attributes:
         languages: of source and target.
         tokenize: how its training text was tokenized.
-        translate: the search.
+        translate: the search, and whether texts are split into sentences.
         replace: whether unknown words are replaced.
     """
 
     languages: tuple[str, str]
     tokenize: TokenizeParams
-    translate: TranslateParams
+    translate: PackagedTranslateParams
     replace: bool
 
 
@@ -119,7 +119,10 @@ def read_settings(folder: Path) -> Settings:
     path = folder / "tokenizer.json"
     tokenizer = validate(TokenizerFile, read_json(path), f"{path} is invalid")
     path = folder / "translate.json"
-    search = validate(TranslateFile, read_json(path), f"{path} is invalid")
+    content = read_json(path)
+    if isinstance(content, dict) and isinstance(content.get("translate"), dict):
+        content["translate"].pop("search", None)  # of version 1.1: it is of a machine, not of a model
+    search = validate(TranslateFile, content, f"{path} is invalid")
     languages = tokenizer.source_language, tokenizer.target_language
     return Settings(languages, tokenizer.tokenize, search.translate, search.replace)
 

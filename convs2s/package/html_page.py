@@ -120,7 +120,7 @@ def translate_html(
 def read_html(translator: Translator, page: str, split_sentences: bool | None = None) -> HtmlPage:
     """Return a page for a translator; `split_sentences` as in `translate_html`."""
     [page] = as_texts(page)
-    splits = translator.words.params.split_sentences if split_sentences is None else split_sentences
+    splits = translator.splits_sentences if split_sentences is None else split_sentences
     return HtmlPage(page, translator.split if splits else lambda text: [text], translator.target.language)
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from convs2s.config.faults import validate
 from convs2s.config.text import SelectionParams
-from convs2s.config.translate import TranslateParams
+from convs2s.config.translate import PackagedTranslateParams, SearchPlace
 from convs2s.decode.left_out import Source, read_source
 from convs2s.decode.load import load_word_translator
 from convs2s.decode.parallel import run_in_processes
@@ -104,6 +104,7 @@ class Translator:
         source, target: tokenizers of the two languages.
         dictionary: source word -> target word, for unknown-word replacement; None to leave `<unk>`.
         facts: what is known about the model, or the first of an ensemble; None if nothing is.
+        splits_sentences: whether texts are translated sentence by sentence unless a call says otherwise.
     """
 
     def __init__(
@@ -113,12 +114,14 @@ class Translator:
         target: Tokenizer,
         dictionary: Mapping[str, str] | None,
         facts: Facts | None = None,
+        splits_sentences: bool = True,
     ) -> None:
         self.words = words
         self.source = source
         self.target = target
         self.dictionary = dictionary
         self.facts = facts
+        self.splits_sentences = splits_sentences
 
     def translate(
         self,
@@ -144,7 +147,7 @@ class Translator:
         if split_sentences and prefixes is not None:
             raise ValueError("prefixes are of single sentences. Expected split_sentences of False or None.")
         if split_sentences is None:
-            split_sentences = self.words.params.split_sentences and prefixes is None
+            split_sentences = self.splits_sentences and prefixes is None
         if split_sentences:
             best = [translated.text for translated in self.translate_texts(texts, sampling=sampling)]
         else:
@@ -323,6 +326,7 @@ def load(
     replace: bool | None = None,
     candidates: str | Path | None = None,
     processes: int = 1,
+    search: SearchPlace = "auto",
     **changes: Any,
 ) -> Translator:
     """Load a model folder, or several as an ensemble.
@@ -335,7 +339,9 @@ def load(
             source tokens are likely to need (§5.4); None: as packaged.
         processes: number of processes that share what is loaded. On a CPU they translate batches in parallel,
             each on one thread; beside a GPU they split texts into words and put translations together.
-        changes: new values for keys of the section `translate` of params.yaml, such as beam_size=1.
+        search: where beam search keeps its hypotheses, which changes no result.
+        changes: new values for keys of the section `translate` of params.yaml, such as beam_size=1, or for
+            split_sentences.
 
     Raises:
         FileNotFoundError: if a file of a model folder is missing.
@@ -350,11 +356,17 @@ def load(
     for member in paths[1:]:
         check_whole(member)
         check_same(paths[0], member)
-    params = validate(TranslateParams, {**settings.translate.model_dump(), **changes}, "translate")
+    params = validate(PackagedTranslateParams, {**settings.translate.model_dump(), **changes}, "translate")
     if candidates is not None and params.selection is None:
         params = params.model_copy(update={"selection": SELECTION})
     table = paths[0] / "candidates.npz" if candidates is None else Path(candidates)
-    words = load_word_translator(paths, paths[0], table, params, device, processes=processes)
+    words = load_word_translator(paths, paths[0], table, params, device, processes=processes, search=search)
     is_replaced = settings.replace if replace is None else replace
     dictionary = read_dictionary(paths[0] / "dictionary.tsv") if is_replaced else None
-    return Translator(words, *load_tokenizers(paths[0], settings), dictionary, read_facts(paths[0]))
+    return Translator(
+        words,
+        *load_tokenizers(paths[0], settings),
+        dictionary,
+        read_facts(paths[0]),
+        params.split_sentences,
+    )

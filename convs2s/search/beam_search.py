@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from convs2s.config.translate import SearchPlace, TranslateParams
 from convs2s.ids.vocabulary import EOS
 from convs2s.search.copies import copy_to_host
 from convs2s.search.search import STEPS_ON_DEVICE, Extension, LiveBatch, Search, Step
@@ -20,12 +21,18 @@ class BeamSearch(Search):
     beam_size of them finishes a hypothesis; the best beam_size others are continued. A sentence is done
     when beam_size hypotheses are finished; finished sentences leave the batch several at a time. Equal scores
     are ordered by row and token rank, so results are reproducible and do not depend on the batch.
+
+    Args:
+        place: where hypotheses are kept; it changes no result.
     """
+
+    def __init__(self, params: TranslateParams, keep_attention: bool, place: SearchPlace = "auto") -> None:
+        super().__init__(params, keep_attention)
+        self.place = place
 
     def count_steps(self, device: torch.device) -> int:
         """Return the number of steps between two looks of the host."""
-        search = self.params.search
-        is_each = search == "host" or (search == "auto" and device.type == "cpu")
+        is_each = self.place == "host" or (self.place == "auto" and device.type == "cpu")
         return 1 if is_each else STEPS_ON_DEVICE
 
     def extend(

@@ -36,7 +36,7 @@ class Pair:
         """Return a line's sentences, or the whole line if the model takes it so; none of an empty one."""
         if not line.strip():
             return []
-        return self.translator.split(line) if self.translator.words.params.split_sentences else [line]
+        return self.translator.split(line) if self.translator.splits_sentences else [line]
 
     def translate(self, sentences: list[str]) -> list[list[Translation]]:
         """Return each sentence's hypotheses, best first."""

@@ -9,13 +9,14 @@ from convs2s.base.files import list_files, read_lines, write_folder
 from convs2s.base.progress_bar import ProgressBar
 from convs2s.config.section import path_or_none
 from convs2s.config.text import AugmentModels, AugmentText
+from convs2s.config.train import RunSection
 from convs2s.text.sources.pair_files import clean
 
 if TYPE_CHECKING:
     from convs2s.package.translator import Translator
 
 
-def run(models: AugmentModels, text: AugmentText, raw: Path, out: Path) -> None:
+def run(models: AugmentModels, text: AugmentText, run: RunSection, raw: Path, out: Path) -> None:
     """Write out/{source,target}.txt, empty without models.
 
     Args:
@@ -44,7 +45,7 @@ def run(models: AugmentModels, text: AugmentText, raw: Path, out: Path) -> None:
     # Beside a GPU they would read and write words, which none has run yet.
     paths = list_models(folder)
     device = find_device(None, read_settings(paths[0]).translate.precision)
-    translator = load(paths, processes=cores() if device.type == "cpu" else 1)
+    translator = load(paths, processes=cores() if device.type == "cpu" else 1, search=run.search)
     pairs = translate_lines(translator, lines(), total)
     write_folder(out, ((translation, sentence) for sentence, translation in pairs) if back else pairs)
 

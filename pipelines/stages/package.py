@@ -7,7 +7,7 @@ from convs2s.config.results import PackageParams, ReplaceParams
 from convs2s.config.section import Languages
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.train import TrainParams
-from convs2s.config.translate import TranslateSection
+from convs2s.config.translate import PackagedTranslateParams, TranslateSection
 from convs2s.decode.length_normalization import read_alpha, with_alpha
 from convs2s.package.facts import Facts
 from convs2s.package.folder import Settings, write_package
@@ -63,7 +63,9 @@ def run(
         test_set=str(SetIdentity(**read_json(evaluation / "test_set.json"))),
         examples=read_examples(evaluation / "examples.tsv"),
     )
-    settings = Settings(languages, tokenize, with_alpha(translate, alpha), replace.enabled)
+    search = with_alpha(translate, alpha).model_dump()
+    packaged = PackagedTranslateParams(**search, split_sentences=params.split_sentences)
+    settings = Settings(languages, tokenize, packaged, replace.enabled)
     write_package(
         out / str(seed),
         model=model,

@@ -6,6 +6,7 @@ from pathlib import Path
 from convs2s.base.files import read_lines
 from convs2s.config.section import Languages, Seeds
 from convs2s.config.tokenize import TokenizeParams
+from convs2s.config.train import RunSection
 from convs2s.config.translate import TranslateSection
 from convs2s.decode.left_out import read_source
 from convs2s.decode.length_normalization import read_alpha, with_alpha
@@ -20,6 +21,7 @@ def run(
     tokenize: TokenizeParams,
     languages: Languages,
     seeds: Seeds,
+    run: RunSection,
     member: str,
     trained: Path,
     vocabulary: Path,
@@ -39,7 +41,9 @@ def run(
     tokenizer = load_tokenizer(languages[0], tokenize, truecasers / "source.tsv")
     models = models_of(member, seeds, trained)
     search = with_alpha(params, read_alpha(tuned / member / "alpha.json"))
-    translator = load_word_translator(models, vocabulary, candidates / "candidates.npz", search)
+    translator = load_word_translator(
+        models, vocabulary, candidates / "candidates.npz", search, search=run.search
+    )
     print(translator.precision, file=sys.stderr)
     lines = read_lines(test / "source.txt")
     sources = [read_source(line, tokenizer.words, translator.source) for line in lines]

@@ -8,6 +8,7 @@ import pandas as pd
 from convs2s.base.files import atomic_path, read_folder, write_json
 from convs2s.config.results import TuneParams
 from convs2s.config.section import Seeds
+from convs2s.config.train import RunSection
 from convs2s.config.translate import TranslateSection
 from convs2s.decode.length_normalization import NEUTRAL, best_alpha, best_hypothesis, with_alpha
 
@@ -16,6 +17,7 @@ def run(
     params: TuneParams,
     translate: TranslateSection,
     seeds: Seeds,
+    run: RunSection,
     member: str,
     trained: Path,
     vocabulary: Path,
@@ -45,7 +47,9 @@ def run(
         # Keep the whole beam; the alpha of the search itself only orders it.
         search = with_alpha(translate, NEUTRAL).model_copy(update={"n_best": translate.beam_size})
         models = models_of(member, seeds, trained)
-        translator = load_word_translator(models, vocabulary, candidates / "candidates.npz", search)
+        translator = load_word_translator(
+            models, vocabulary, candidates / "candidates.npz", search, search=run.search
+        )
         print(translator.precision, file=sys.stderr)
         sources = [read_source(source, str.split, translator.source) for source, _ in pairs]
         translated = translate_corpus(translator, [source.seen for source in sources], keep_attention=False)

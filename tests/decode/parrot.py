@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from convs2s.config.translate import TranslateParams
+from convs2s.config.translate import PackagedTranslateParams, SearchPlace, TranslateParams
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.ids.vocabulary import EOS
 from convs2s.model.multistep_attention import Memory
@@ -31,13 +31,16 @@ TRANSLATE = TranslateParams.model_validate(
     }
 )
 """A short search in small batches: limits and batches are those that tests of long sentences count on."""
+PACKAGED = PackagedTranslateParams(**TRANSLATE.model_dump())
 WORDS = ["Das", "ist", "ein", "Haus", ".", ",", "und", "noch", "eins", "Hund"]
 
 
-def make_search(beam_size: int, *, keep_attention: bool = False, **changes: object) -> BeamSearch:
+def make_search(
+    beam_size: int, *, keep_attention: bool = False, place: SearchPlace = "auto", **changes: object
+) -> BeamSearch:
     """Return a search for all hypotheses of the beam."""
     changes = {"beam_size": beam_size, "n_best": beam_size, **changes}
-    return BeamSearch(TRANSLATE.model_copy(update=changes), keep_attention)
+    return BeamSearch(TRANSLATE.model_copy(update=changes), keep_attention, place)
 
 
 class Parrot(StepwiseModel):

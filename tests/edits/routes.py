@@ -26,7 +26,7 @@ from convs2s.text.alignment.dictionary import Entry, write_dictionary
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.train.loop import UpdateReport, train
 from convs2s.train.setup import build_training
-from tests.decode.parrot import TOKENIZE, TRANSLATE, write_vocabulary
+from tests.decode.parrot import PACKAGED, TOKENIZE, write_vocabulary
 from tests.model.small import small_params
 from tests.package.small_package import FACTS, WORDS
 from tests.serve.running import running
@@ -66,7 +66,7 @@ def write_folder(folder: Path) -> Path:
     candidates = folder / "candidates" / "none.npz"
     write_dictionary(dictionary, [Entry("Haus", "house", 3, 4), Entry("Hund", "dog", 3, 4)])
     write_candidates(candidates, NO_CANDIDATES)
-    search = TRANSLATE.model_copy(update={"beam_size": 3, "precision": "float32"})
+    search = PACKAGED.model_copy(update={"beam_size": 3, "precision": "float32"})
     settings = Settings(("en", "de"), TOKENIZE, search, True)
     facts = replace(FACTS, seed=1)
     write_package(

@@ -17,7 +17,7 @@ from convs2s.package.facts import Facts
 from convs2s.package.folder import Settings, write_package
 from convs2s.text.alignment.dictionary import Entry, write_dictionary
 from convs2s.text.vocabulary.codec import Codec
-from tests.decode.parrot import TOKENIZE, TRANSLATE, write_vocabulary
+from tests.decode.parrot import PACKAGED, TOKENIZE, write_vocabulary
 from tests.model.small import small_params
 
 WORDS = [
@@ -74,7 +74,7 @@ def write_small_package(
     folder: Path, phase: float = 0.0, *, languages: tuple[str, str] = ("en", "de"), replace: bool = False
 ) -> Path:
     """Write a model folder and return it."""
-    settings = Settings(languages, TOKENIZE, TRANSLATE, replace)
+    settings = Settings(languages, TOKENIZE, PACKAGED, replace)
     facts = change(FACTS, name=f"small {'-'.join(languages)}", languages=languages, seed=int(phase))
     write_package(folder / "package", *write_parts(folder, phase), settings, "# card\n", facts=facts)
     return folder / "package"

@@ -8,14 +8,14 @@ import pytest
 from convs2s.model.description import seal
 from convs2s.package.folder import Settings, read_settings, write_package
 from convs2s.package.translator import load
-from tests.decode.parrot import TOKENIZE, TRANSLATE
+from tests.decode.parrot import PACKAGED, TOKENIZE
 from tests.package.small_package import write_parts, write_small_package
 
 
 def test_a_folder_has_everything_that_translation_needs(tmp_path: Path) -> None:
     """Users copy only this folder, so it must have all these files, and no others."""
     package = write_small_package(tmp_path, replace=True)
-    assert read_settings(package) == Settings(("en", "de"), TOKENIZE, TRANSLATE, replace=True)
+    assert read_settings(package) == Settings(("en", "de"), TOKENIZE, PACKAGED, replace=True)
     assert load(package, "cpu").dictionary == {"dog": "Hund"}
     assert load(package, "cpu", replace=False).dictionary is None
     assert {path.name for path in package.iterdir()} == {
@@ -30,7 +30,7 @@ def test_only_a_whole_folder_replaces_the_old_one(tmp_path: Path) -> None:
     package = write_small_package(tmp_path)
     model, vocabulary, *_ = parts = write_parts(tmp_path)
     (vocabulary / ".abc.tmp").touch()
-    settings = Settings(("en", "de"), TOKENIZE, TRANSLATE, replace=False)
+    settings = Settings(("en", "de"), TOKENIZE, PACKAGED, replace=False)
     weights = (model / "weights.safetensors").read_bytes()
     (model / "weights.safetensors").write_bytes(weights[:-1] + b"?")
     with pytest.raises(ValueError, match=r"weights.safetensors has changed"):
@@ -48,7 +48,7 @@ def test_a_truecased_model_includes_its_truecasers(tmp_path: Path) -> None:
     (tmp_path / "target.tsv").write_text("Maus\t3\n", encoding="utf-8")
     tokenize = TOKENIZE.model_copy(update={"truecase": True})
     package = tmp_path / "package"
-    settings = Settings(("en", "de"), tokenize, TRANSLATE, replace=False)
+    settings = Settings(("en", "de"), tokenize, PACKAGED, replace=False)
     write_package(package, *write_parts(tmp_path), settings, "card", tmp_path)
     assert (package / "truecaser.tsv").read_text(encoding="utf-8") == "aus\t3\n"
     translator = load(package, "cpu")
@@ -60,7 +60,7 @@ def test_a_truecased_model_includes_its_truecasers(tmp_path: Path) -> None:
         load(package, "cpu")
 
 
-TRANSLATION = json.dumps(TRANSLATE.model_dump())
+TRANSLATION = json.dumps(PACKAGED.model_dump())
 TOKENIZATION = json.dumps(TOKENIZE.model_dump())
 
 

@@ -5,6 +5,7 @@ import itertools
 import pytest
 import torch
 
+from convs2s.config.translate import SearchPlace
 from convs2s.ids.vocabulary import EOS, PAD
 from convs2s.search.beam_search import BeamSearch
 from convs2s.search.search import NOWHERE, SearchResult
@@ -12,7 +13,7 @@ from convs2s.search.token_scores import log_normalizer
 from tests.decode.parrot import make_search
 from tests.search.table_model import TableModel, random_table
 
-KINDS = ["host", "device"]
+KINDS: list[SearchPlace] = ["host", "device"]
 
 
 def found(hypotheses: list[SearchResult]) -> list[tuple[list[int], float]]:
@@ -61,7 +62,7 @@ def written_out(
 @pytest.mark.parametrize("legacy", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_search_follows_the_rule_written_out(
-    kind: str,
+    kind: SearchPlace,
     beam: int,
     max_length: int,
     min_length: int,
@@ -72,7 +73,7 @@ def test_search_follows_the_rule_written_out(
     """An independent search of one sentence at a time gives the same tokens and scores (§4.3)."""
     model = random_table(12, 11, entries)
     source = torch.tensor([[s, 3, EOS] for s in range(3, 12)])
-    search = make_search(beam, search=kind, alpha=alpha, min_length=min_length, legacy_eos=legacy)
+    search = make_search(beam, place=kind, alpha=alpha, min_length=min_length, legacy_eos=legacy)
     for s, hypotheses in enumerate(search.search(model, source, [max_length] * 9), start=3):
         assert found(hypotheses) == written_out(search, model, s, max_length)
 
@@ -85,7 +86,7 @@ def test_search_follows_the_rule_written_out(
 @pytest.mark.parametrize("legacy", [False, True])
 @pytest.mark.parametrize("beam", [1, 3])
 def test_a_sentence_does_not_depend_on_its_batch(
-    kind: str, beam: int, legacy: bool, idle: float, steps: int, monkeypatch: pytest.MonkeyPatch
+    kind: SearchPlace, beam: int, legacy: bool, idle: float, steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Lengths, limits, prefixes and finishing steps differ; finished ones gain nothing while waiting."""
     monkeypatch.setattr("convs2s.search.search.IDLE_SHARE", idle)
@@ -96,7 +97,7 @@ def test_a_sentence_does_not_depend_on_its_batch(
     prefixes = [[], [7, 7, 3], [8], [], [], [5], [4, 5, 6]]
     width = max(map(len, sentences))
     padded = torch.tensor([row + [PAD] * (width - len(row)) for row in sentences])
-    search = make_search(beam, search=kind, legacy_eos=legacy, keep_attention=True)
+    search = make_search(beam, place=kind, legacy_eos=legacy, keep_attention=True)
     together = search.search(model, padded, limits, prefixes)
     for row, limit, prefix, batched in zip(sentences, limits, prefixes, together, strict=True):
         [alone] = search.search(model, torch.tensor([row]), [limit], [prefix])
@@ -111,30 +112,30 @@ def test_a_sentence_does_not_depend_on_its_batch(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_sources_exclude_eos_and_record_it(kind: str) -> None:
+def test_sources_exclude_eos_and_record_it(kind: SearchPlace) -> None:
     """The table model attends to 0, 1, 2, 0, ...; 2 is EOS, so the best word replaces it (T34)."""
     table = torch.zeros(4, 1, 5)
     table[3, 0] = torch.tensor([0.0, -9.0, 0.0, 0.0, 5.0])
-    search = make_search(1, search=kind, keep_attention=True)
+    search = make_search(1, place=kind, keep_attention=True)
     [[best]] = search.search(TableModel(table), torch.tensor([[3, 2, EOS]]), [3])
     assert best.tokens == [4, 4, 4, EOS]
     assert best.sources == [0, 1, 0, 0]  # at the third token both words get 1/6, and the first one counts
     assert best.at_end == [False, False, True, False]
     assert best.attention is not None
     torch.testing.assert_close(torch.tensor(best.attention[1]), torch.tensor([1 / 6, 4 / 6, 1 / 6]))
-    [[best]] = make_search(1, search=kind).search(
+    [[best]] = make_search(1, place=kind).search(
         random_table(4, 7, 5), torch.tensor([[EOS]]), [2]
     )  # without words
     assert set(best.sources) == {NOWHERE}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nan_scores_stop_the_search(kind: str) -> None:
+def test_nan_scores_stop_the_search(kind: SearchPlace) -> None:
     """A diverged model must not produce a translation."""
     table = random_table(4, 7, 5).table
     table[3] = torch.nan
     with pytest.raises(ValueError, match=r"token 1 of sentence 2 of the batch are not numbers \(NaN\)"):
-        make_search(2, search=kind).search(TableModel(table), torch.tensor([[2, EOS], [3, EOS]]), [4, 4])
+        make_search(2, place=kind).search(TableModel(table), torch.tensor([[2, EOS], [3, EOS]]), [4, 4])
 
 
 def test_log_normalizer_is_logsumexp_at_any_magnitude() -> None:

@@ -8,6 +8,7 @@ from unittest import mock
 import pytest
 import torch
 
+from convs2s.config.translate import SearchPlace
 from convs2s.decode.batches import gpu_batch_sentences
 from convs2s.decode.sampling import Sampling
 from convs2s.decode.word_translator import Row, WordTranslator
@@ -49,9 +50,12 @@ def parrot(
         ("cuda", "graphs", STEPS_ON_DEVICE),
     ],
 )
-def test_the_host_looks_at_each_step_of_a_cpu(tmp_path: Path, device: str, setting: str, steps: int) -> None:
+def test_the_host_looks_at_each_step_of_a_cpu(
+    tmp_path: Path, device: str, setting: SearchPlace, steps: int
+) -> None:
     """A GPU would wait for it. Samples are drawn on the host, whatever the device."""
-    translator = parrot(tmp_path, device, search=setting)
+    translator = parrot(tmp_path, device)
+    translator.place = setting
     assert translator._make_search(ROWS, False, None).count_steps(translator.device) == steps
     assert translator._make_search(ROWS, False, Sampling(seed=1)).count_steps(translator.device) == 1
 

@@ -31,7 +31,7 @@ SETTINGS: list[dict[str, Any]] = [
 
 def params_of(changes: dict[str, Any]) -> TranslateParams:
     """Return settings of a search for all hypotheses, unless n_best says otherwise."""
-    return SEARCH.model_copy(update={"n_best": changes["beam_size"], "search": "device", **changes})
+    return SEARCH.model_copy(update={"n_best": changes["beam_size"], **changes})
 
 
 def check_same(found: list[list[SearchResult]], expected: list[list[SearchResult]]) -> None:
@@ -57,9 +57,8 @@ def check_searches(
 ) -> None:
     """Assert that both give the same."""
     arguments = model, source, limits, prefixes
-    on_host = params.model_copy(update={"search": "host"})
-    expected = BeamSearch(on_host, keep_attention).search(*arguments)
-    check_same(BeamSearch(params, keep_attention).search(*arguments), expected)
+    expected = BeamSearch(params, keep_attention, "host").search(*arguments)
+    check_same(BeamSearch(params, keep_attention, "device").search(*arguments), expected)
 
 
 @pytest.mark.parametrize("name", ["plain", "varied"])
@@ -101,7 +100,7 @@ def test_a_step_has_few_launches_beside_the_model_s(monkeypatch: pytest.MonkeyPa
     model = StepwiseModel(small_model().eval().requires_grad_(False))
     model.output_biases[EOS] = -1e4  # no hypothesis ends before it must
     source = torch.stack([sentence(7, 40), torch.cat([sentence(5, 40), torch.tensor([PAD, PAD])])])
-    search = BeamSearch(params_of({"beam_size": 5, "min_length": 0}), False)
+    search = BeamSearch(params_of({"beam_size": 5, "min_length": 0}), False, "device")
     totals = list[int]()
     for limit in (7, 23):
         with Launches() as launches:
@@ -123,7 +122,7 @@ def test_steps_never_wait_for_the_device(min_length: int) -> None:
     """
     stepwise = StepwiseModel(small_model().to("meta").eval())
     source = torch.full((3, 8), 5, device="meta")
-    search = BeamSearch(params_of({"beam_size": 5, "min_length": min_length}), True)
+    search = BeamSearch(params_of({"beam_size": 5, "min_length": min_length}), True, "device")
     recorded = list[int]()
     with (
         mock.patch.object(LiveBatch, "record", lambda _, steps: recorded.append(len(steps))),
@@ -147,7 +146,7 @@ def test_the_host_waits_once_in_eight_steps(steps: int, monkeypatch: pytest.Monk
     monkeypatch.setattr(search_module, "copy_to_host", copy)
     table = random_table(4, 7, 9).table
     table[:, :, EOS] = -1e4
-    search = BeamSearch(params_of({"beam_size": 2}), False)
+    search = BeamSearch(params_of({"beam_size": 2}), False, "device")
     search.search(TableModel(table), torch.tensor([[3, EOS]]), [steps - 1])
     assert len(looks) == -(-steps // STEPS_ON_DEVICE)
 

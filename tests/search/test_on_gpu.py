@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 
+from convs2s.config.translate import SearchPlace
 from convs2s.fairseq.importer import SEARCH
 from convs2s.package.translator import load
 from convs2s.search import search as search_module
@@ -28,7 +29,7 @@ TEXTS = ["Das ist ein Haus.", "noch ein Hund, und eins.", "", "der Hund aus das 
     [(1, "float32", 1e-4), (5, "float32", 1e-4), (2, "bfloat16", 0.1)],
 )
 def test_translations_are_those_of_the_cpu(
-    tmp_path: Path, beam_size: int, precision: str, tolerance: float, search: str
+    tmp_path: Path, beam_size: int, precision: str, tolerance: float, search: SearchPlace
 ) -> None:
     """Hypotheses, scores and attention agree for sentences of different lengths in one batch."""
     model = write_small_package(tmp_path)
@@ -65,9 +66,9 @@ def test_steps_of_the_search_never_wait(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(LiveBatch, "list_allowed", list_allowed)
     monkeypatch.setattr(search_module, "read_steps", read_steps)
-    params = SEARCH.model_copy(update={"beam_size": 5, "search": "device"})
+    params = SEARCH.model_copy(update={"beam_size": 5})
     try:
-        BeamSearch(params, True).search(model, source, [20, 20, 3], [[3, 4], [], []])
+        BeamSearch(params, True, "device").search(model, source, [20, 20, 3], [[3, 4], [], []])
     finally:
         torch.cuda.set_sync_debug_mode("default")
 

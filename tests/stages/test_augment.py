@@ -17,8 +17,9 @@ from convs2s.package import translator
 from pipelines.stages import augment
 from pipelines.stages._models import check_models
 from tests.package.small_package import write_small_package
-from tests.presets import change_preset
+from tests.presets import change_preset, params_of
 
+RUN = params_of("tatoeba-en-de").run
 LINES = [
     "ein Haus .",
     "",
@@ -39,7 +40,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(folder: Path, models: Path, text: Path = Path(NOTHING)) -> list[tuple[str, str]]:
     """Run the stage with LINES as the training source; return what it writes."""
     write_folder(folder / "raw", [(line, "x") for line in LINES])
-    augment.run(str(models), str(text), folder / "raw", folder / "out")
+    augment.run(str(models), str(text), RUN, folder / "raw", folder / "out")
     return list(read_folder(folder / "out"))
 
 
@@ -66,7 +67,7 @@ def test_models_with_int8_use_all_cores_even_if_there_is_a_gpu(
     counts = list[int]()
     load = translator.load
 
-    def note(paths: list[Path], processes: int) -> translator.Translator:
+    def note(paths: list[Path], processes: int, search: str) -> translator.Translator:
         counts.append(processes)
         return load(paths)
 

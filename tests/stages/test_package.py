@@ -15,7 +15,7 @@ from tests.package.small_package import write_parts
 from tests.presets import params_of
 
 
-def run(folder: Path, alpha: object) -> Path:
+def run(folder: Path, alpha: object, splits: bool = True) -> Path:
     """Run the stage for seed 3 of two; return the model folder."""
     model, vocabulary, dictionary, table = write_parts(folder)
     (folder / "trained" / "3").mkdir(parents=True)
@@ -39,7 +39,7 @@ def run(folder: Path, alpha: object) -> Path:
     examples = ["line\tmodel\tsource\thypothesis\treference", '3\t4\tA "house.\tEins.\tEin "Haus.']
     write_lines(folder / "evaluation" / "examples.tsv", examples)
     package.run(
-        PackageParams(name="tiny", data_license="MIT", domain="tests"),
+        PackageParams(name="tiny", data_license="MIT", domain="tests", split_sentences=splits),
         TOKENIZE,
         TranslateSection.model_validate({**TRANSLATE.model_dump(), "alpha": alpha}),
         ReplaceParams(enabled=True),
@@ -107,3 +107,9 @@ def test_the_folder_has_facts_and_examples(model: Path) -> None:
 def test_the_folder_carries_the_number_that_was_tuned(tmp_path: Path) -> None:
     """Users of the folder have no validation set, so they could not tune alpha themselves."""
     assert read_settings(run(tmp_path, alpha="tuned")).translate.alpha == 0.25
+
+
+def test_the_folder_says_whether_its_users_texts_are_split(tmp_path: Path, model: Path) -> None:
+    """A model for headlines takes a text as a whole, wherever it is used."""
+    folders = model, run(tmp_path, 1.0, splits=False)
+    assert [read_settings(folder).translate.split_sentences for folder in folders] == [True, False]

@@ -12,7 +12,9 @@ from convs2s.text.vocabulary.codec import Codec
 from pipelines.stages import translate
 from tests.decode.parrot import TOKENIZE, TRANSLATE
 from tests.package.small_package import write_model, write_parts
+from tests.presets import params_of
 
+RUN = params_of("tatoeba-en-de").run
 LINES = ["ein Haus.", "", "Das ist noch eins, und der Hund.", "ein\u2028Hund", "Maus"]
 
 
@@ -52,7 +54,7 @@ def run(
     if params.alpha != "tuned":
         write_alpha(folders / "tuned" / member, params.alpha)
     paths = (*inputs, folders / "tuned", folders / "out")
-    translate.run(params, TOKENIZE, ("en", "de"), list(seeds), member, *paths)
+    translate.run(params, TOKENIZE, ("en", "de"), list(seeds), RUN, member, *paths)
     return {path.name: path.read_bytes() for path in (folders / "out" / member).iterdir()}
 
 

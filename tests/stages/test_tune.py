@@ -18,8 +18,10 @@ from convs2s.text.vocabulary.codec import Codec
 from pipelines.stages import translate, tune
 from tests.decode.parrot import TOKENIZE, TRANSLATE, write_vocabulary
 from tests.package.small_package import write_model, write_parts
+from tests.presets import params_of
 from tests.stages.test_translate import write_alpha
 
+RUN = params_of("tatoeba-en-de").run
 ALPHAS = [0.0, 0.5, 1.0, 2.0, 4.0]
 SOURCES = ["ein Haus .", "Das ist noch eins , und der Hund .", "ein Hund", "Maus", "und die Maus ist aus ."]
 
@@ -48,7 +50,7 @@ def searched(folder: Path, alpha: float, **changes: object) -> list[str]:
     write_alpha(folder / "fixed" / "1", alpha)
     paths = (*inputs, folder / "fixed", folder / "out")
     none = TOKENIZE.model_copy(update={"tokenizer": "none", "normalize_punctuation": False})
-    translate.run(section(alpha, **changes), none, ("en", "de"), [1], "1", *paths)
+    translate.run(section(alpha, **changes), none, ("en", "de"), [1], RUN, "1", *paths)
     sentences = read_hypotheses(folder / "out" / "1" / "hypotheses.jsonl")
     return [" ".join(hypotheses[0].words) for _, hypotheses in sentences]
 
@@ -57,7 +59,7 @@ def run(folder: Path, member: str = "1", alpha: object = "tuned", **changes: obj
     """Run the stage; return the table of scores."""
     names = ("trained", "vocabulary", "candidates", "valid", "development")
     paths = {name: folder / name for name in names} | {"out": folder / "tuned"}
-    tune.run(TuneParams(alphas=ALPHAS), section(alpha, **changes), [1, 2], member, **paths)
+    tune.run(TuneParams(alphas=ALPHAS), section(alpha, **changes), [1, 2], RUN, member, **paths)
     return pd.read_csv(folder / "tuned" / member / "alphas.csv")
 
 
