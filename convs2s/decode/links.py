@@ -3,18 +3,33 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from convs2s.decode.translations import Hypothesis
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.words.places import has_letters
 
 
-def attend_words(hypothesis: Hypothesis, codec: Codec) -> list[set[int]]:
-    """Return, for each word of a hypothesis, the source words that its tokens attend to most."""
-    attended: list[set[int]] = [set() for _ in hypothesis.words]
-    owners = codec.word_of_entry(hypothesis.tokens[:-1])
-    for source, word in zip(hypothesis.sources, owners, strict=False):  # EOS has a source but no word
-        if word >= 0:
-            attended[word].add(source)
+def list_owners(tokens: list[str], codec: Codec, places: Sequence[int] = ()) -> list[int]:
+    """Return the index of the word that each token of a translation is of, -1 for none; EOS is left out.
+
+    Args:
+        tokens: the model's output, EOS last.
+        places: where the words that the tokens spell are, if others have been put back among them.
+    """
+    owners = codec.word_of_entry(tokens[:-1])
+    return [places[owner] if owner >= 0 else -1 for owner in owners] if places else owners
+
+
+def attend_words(owners: Sequence[int], sources: Sequence[int], words: int) -> list[set[int]]:
+    """Return, for each word of a translation, the source words that its tokens attend to most.
+
+    Args:
+        owners: from `list_owners`.
+        sources: for each token, the source word that it attends to most; -1 for none, which is left out.
+        words: number of words of the translation.
+    """
+    attended: list[set[int]] = [set() for _ in range(words)]
+    for source, owner in zip(sources, owners, strict=False):  # EOS has a source but no word
+        if min(source, owner) >= 0:
+            attended[owner].add(source)
     return attended
 
 
@@ -33,7 +48,7 @@ def find_counterparts(
         if not has_letters(text):
             continue
         for word in attended[i]:
-            if word >= 0 and has_letters(seen[word]):
+            if has_letters(seen[word]):
                 before = counterparts.get(word, range(i, i))
                 if before.stop == i:
                     counterparts[word] = range(before.start, i + 1)

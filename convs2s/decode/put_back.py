@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from convs2s.decode.left_out import LeftOut, Source
-from convs2s.decode.links import attend_words, find_counterparts
+from convs2s.decode.links import attend_words, find_counterparts, list_owners
 from convs2s.decode.translations import Hypothesis, PutBack
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.words.places import has_letters, split_punctuation
@@ -44,7 +44,9 @@ def put_back(
     if not source.left_out and not prefix.left_out:
         return hypothesis
     written = restore_case(hypothesis.words)
-    counterparts = find_counterparts(source.seen, written, attend_words(hypothesis, codec))
+    owners = list_owners(hypothesis.tokens, codec)
+    attended = attend_words(owners, hypothesis.sources, len(hypothesis.words))
+    counterparts = find_counterparts(source.seen, written, attended)
     origins, first_words = source.locate()
     prefix_places, _ = prefix.locate()
     draft = Draft(list(prefix.words), prefix_places)

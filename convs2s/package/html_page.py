@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from convs2s.decode.links import find_counterparts
+from convs2s.decode.links import find_counterparts, list_owners
 from convs2s.decode.sampling import Sampling
 from convs2s.html.inline_tags import Sentence, Traced, Word, write_segment
 from convs2s.html.segments import BREAK, Segment, is_translatable, read_page
@@ -176,17 +176,14 @@ def trace_pieces(
         start, stop = spans[i]
         for piece in cut_word(sentence, start, stop, translator.words.source.pieces([seen])):
             middles.append(sum(piece) // 2 if has_letters(sentence[slice(*piece)]) else None)
-    tokens = translation.tokens[:-1]
-    owners = translator.words.target.word_of_entry(tokens)
-    if translation.places:
-        owners = [translation.places[owner] if owner >= 0 else -1 for owner in owners]
+    owners = list_owners(translation.tokens, translator.words.target, translation.places)
     tokens_of: list[list[int]] = [[] for _ in words]
     for token, owner in enumerate(owners):
         if owner >= 0:
             tokens_of[owner].append(token)
     traced = list[Word]()
     for word, own_tokens, written in zip(words, tokens_of, translation.words, strict=True):
-        own_pieces = [tokens[token] for token in own_tokens]
+        own_pieces = [translation.tokens[token] for token in own_tokens]
         pieces = cut_word(translation.text, word.start, word.stop, own_pieces)
         places = [middles[translation.source_pieces[token]] for token in own_tokens]
         if len({*pieces}) > 1:

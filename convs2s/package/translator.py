@@ -10,6 +10,7 @@ from convs2s.config.faults import validate
 from convs2s.config.text import SelectionParams
 from convs2s.config.translate import PackagedTranslateParams, SearchPlace
 from convs2s.decode.left_out import Source, read_source
+from convs2s.decode.links import attend_words, list_owners
 from convs2s.decode.load import load_word_translator
 from convs2s.decode.parallel import run_in_processes
 from convs2s.decode.put_back import put_back
@@ -272,11 +273,9 @@ class Translator:
         was put back is linked to the words it comes from. The words are those of `self.read(text)[0].words`,
         where what the model did not see is words of its own, and of `translation.words`.
         """
-        owners = self.words.target.word_of_entry(translation.tokens[:-1])
-        if translation.places:
-            owners = [translation.places[owner] if owner >= 0 else -1 for owner in owners]
-        pairs = zip(translation.sources, owners, strict=False)  # EOS has a source but no word
-        links = {(source, target) for source, target in pairs if min(source, target) >= 0}
+        owners = list_owners(translation.tokens, self.words.target, translation.places)
+        attended = attend_words(owners, translation.sources, len(translation.words))
+        links = {(source, word) for word, sources in enumerate(attended) for source in sources}
         links.update((item.source, item.word) for item in translation.put_back)
         return sorted(links)
 
