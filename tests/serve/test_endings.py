@@ -40,6 +40,7 @@ class Gate:
         self.facts = pair.translator.facts
         self.words = pair.translator.words
         self.split = pair.translator.split
+        self.splits_sentences = pair.translator.splits_sentences
         self.open = threading.Event()
         self.batches = list[list[str]]()
 
