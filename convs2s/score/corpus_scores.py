@@ -4,9 +4,10 @@ The paper scores with multi-bleu on tokenized text, but En-Ro with mteval-v13a o
 both. A score without its signature cannot be compared with others.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from sacrebleu.metrics.base import Metric
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
@@ -16,6 +17,16 @@ TOKENIZERS = {"yue": "zh", "zh": "zh", **dict.fromkeys(("bo", "dz", "ja", "km", 
 """sacreBLEU's tokenizers for languages without spaces, by ISO 639 code; those that need no other program."""
 UNKNOWN = "<unk>"
 """How unknown words appear in tokenized translations."""
+
+
+METRICS: Mapping[str, Callable[[str], Metric]] = {
+    "bleu": lambda tokenizer: BLEU(tokenize=tokenizer),
+    "chrf": lambda _: CHRF(),
+}
+"""sacreBLEU's metrics of detokenized text, made for a tokenizer of BLEU, by the names of their scores.
+
+Tables of several runs compare each of them, with p.
+"""
 
 
 @dataclass(frozen=True)
@@ -28,7 +39,7 @@ class Score:
 
 def bleu(hypotheses: Sequence[str], references: Sequence[str], tokenizer: str = WORDS) -> Score:
     """Return the BLEU of detokenized text, as mteval-v13a.pl computes it."""
-    return score_corpus(BLEU(tokenize=tokenizer), hypotheses, references)
+    return score_corpus(METRICS["bleu"](tokenizer), hypotheses, references)
 
 
 def tokenized_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
@@ -42,10 +53,10 @@ def tokenized_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> Scor
 
 def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
     """Return chrF2 of detokenized text (Popović, 2015)."""
-    return score_corpus(CHRF(), hypotheses, references)
+    return score_corpus(METRICS["chrf"](WORDS), hypotheses, references)
 
 
-def score_corpus(metric: BLEU | CHRF, hypotheses: Sequence[str], references: Sequence[str]) -> Score:
+def score_corpus(metric: Metric, hypotheses: Sequence[str], references: Sequence[str]) -> Score:
     """Return a score of sacreBLEU with its signature."""
     if not references or len(hypotheses) != len(references):
         raise ValueError(

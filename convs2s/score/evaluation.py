@@ -9,18 +9,18 @@ import pandas as pd
 from convs2s.base.files import atomic_path, further_references, read_lines, write_json
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.score.corpus_scores import (
+    METRICS,
     TOKENIZERS,
     UNKNOWN,
     WORDS,
     Score,
-    bleu,
-    chrf,
     length_ratio,
+    score_corpus,
     sentence_bleu,
     sentence_chrf,
     tokenized_bleu,
 )
-from convs2s.score.kinds import DIGITS
+from convs2s.score.kinds import DIGITS, SCORES
 from convs2s.score.rouge import SETTINGS, Rouge
 from convs2s.score.tables import length_table, nested_metrics, score_table, spread
 from convs2s.text.words.tokenization import Tokenizer
@@ -93,7 +93,8 @@ def evaluate(texts: Sequence[ScoredText], references: ReferenceSet, rouge: str |
         with atomic_path(out / name) as temporary:
             frame.to_csv(temporary, index=False, encoding="utf-8", lineterminator="\n")
     write_json(out / "metrics.json", metrics)
-    signatures = {name: score.signature for name, score in scores[0].items() if score.signature}
+    signatures = {name: scores[0][name].signature for name in SCORES if name in scores[0]}
+    signatures = {name: signature for name, signature in signatures.items() if signature}
     write_json(out / "signatures.json", signatures)
 
 
@@ -105,9 +106,11 @@ def score_text(text: ScoredText, references: ReferenceSet, rouge: Rouge | None) 
     """
     unknowns = sum(line.split().count(UNKNOWN) for line in text.tokenized)
     return {
-        "bleu": bleu(text.lines, references.references, references.tokenizer),
+        **{
+            name: score_corpus(make_metric(references.tokenizer), text.lines, references.references)
+            for name, make_metric in METRICS.items()
+        },
         "bleu_tokenized": tokenized_bleu(text.tokenized, references.tokenized_references),
-        "chrf": chrf(text.lines, references.references),
         "length_ratio": Score(length_ratio(text.tokenized, references.tokenized_references), ""),
         "unknown_words": Score(unknowns, ""),
         **(rouge.scores(text.lines, references.all_references) if rouge else {}),

@@ -1,6 +1,7 @@
 """The scores that there are, and how tables, summaries, reports and model cards show them (§4.3).
 
-`convs2s.score.evaluation.score_text` computes them. One that is computed but has no row here is an error.
+`convs2s.score.evaluation.score_text` computes them; of those of sacreBLEU, `METRICS` in
+`convs2s.score.corpus_scores` has the metric. One that is computed but has no row here is an error.
 """
 
 from dataclasses import dataclass

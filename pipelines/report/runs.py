@@ -16,7 +16,7 @@ from pipelines import shell
 from pipelines.check import check_git, check_merge
 from pipelines.report.run import Run, open_run
 from pipelines.report.scores import WIDTH
-from pipelines.report.significance import MEANING, compare_bleu, identify_references
+from pipelines.report.significance import MEANING, compare_scores, identify_references
 from pipelines.report.tables import find_differing, show_difference, summarize_scores
 
 HERE, WORKSPACE = ".", "workspace"
@@ -110,11 +110,11 @@ def read_scores(metrics: Mapping[str, Any] | None, seeds: Sequence[int]) -> dict
 
 
 def compare(root: Path, rows: Sequence[Row]) -> tuple[dict[str, dict[str, str]], list[str]]:
-    """Compare the BLEU of all rows with that of the last commit, or of the first row without one.
+    """Compare the scores of all rows with those of the last commit, or of the first row without one.
 
     Returns:
-        Of each row that could be compared, by its name, the difference and p by title; and lines that explain
-        them, and say why others could not.
+        Of each row that could be compared, by its name, the differences and their p by title; and lines that
+        explain them, and say why others could not.
     """
     notes: list[str] = []
     runs: list[Run] = []
@@ -138,11 +138,14 @@ def compare(root: Path, rows: Sequence[Row]) -> tuple[dict[str, dict[str, str]],
             names.append(row.name)
         if len(runs) < 2:
             return {}, notes
-        comparisons, signature = compare_bleu(runs)
-    cells = {
-        name: show_difference(comparison) for name, comparison in zip(names[1:], comparisons[1:], strict=True)
-    }
-    return cells, [f"Differences of BLEU are from {names[0]}. {MEANING}", f"Signature: {signature}", *notes]
+        compared = compare_scores(runs)
+    cells: dict[str, dict[str, str]] = {name: {} for name in names[1:]}
+    for title, comparisons, _ in compared:
+        for name, comparison in zip(names[1:], comparisons[1:], strict=True):
+            shown = show_difference(comparison)
+            cells[name] |= {f"{title}, {column}": text for column, text in shown.items()}
+    signatures = [f"Signature of {title}: {signature}" for title, _, signature in compared]
+    return cells, [f"Differences are from {names[0]}. {MEANING}", *signatures, *notes]
 
 
 def show(rows: Sequence[Row], comparisons: Mapping[str, Mapping[str, str]]) -> str:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from convs2s.score.kinds import SCORES, TITLES
 from convs2s.text.corpus.suspects import KINDS
 from pipelines.report.run import Run
-from pipelines.report.significance import Comparison
+from pipelines.report.significance import Comparison, Significance
 
 ABSENT = "–"
 """Shown where a run has no value."""
@@ -96,22 +96,22 @@ def summarize_scores(metrics: Mapping[str, Any], perplexities: Sequence[float]) 
     return scores
 
 
-def list_comparisons(comparisons: Sequence[Comparison]) -> list[dict[str, str]]:
-    """Return a row per run: its BLEU, over the test set and over samples of it, and how it differs."""
+def list_comparisons(significance: Significance) -> list[dict[str, str]]:
+    """Return a row per run: its score, over the test set and over samples of it, and how it differs."""
     return [
         {
             "run": comparison.run.name,
             "translations": describe_member(comparison.run),
-            "BLEU": f"{comparison.bleu:.2f}",
+            significance.title: f"{comparison.score:.2f}",
             "over samples, 95 %": f"{comparison.mean:.2f} ± {comparison.interval:.2f}",
             **show_difference(comparison),
         }
-        for comparison in comparisons
+        for comparison in significance.comparisons
     ]
 
 
 def show_difference(comparison: Comparison) -> dict[str, str]:
-    """Return how a run's BLEU differs from that of the first run, by title."""
+    """Return how a run's score differs from that of the first run, by title."""
     difference, p = comparison.difference, comparison.p
     return {
         "difference": ABSENT if difference is None else f"{difference:+.2f}",

@@ -45,10 +45,11 @@ def test_differences_are_from_the_last_commit(finished: Path) -> None:
     """The experiment's ensemble has the same translations; its seeds have not, but they are not compared."""
     rows = read_rows(finished, 1)
     comparisons, notes = compare(finished, rows)
-    same = {"difference": "+0.00", "p": "–"}
+    same = {"BLEU, difference": "+0.00", "BLEU, p": "–", "chrF2, difference": "+0.00", "chrF2, p": "–"}
     assert comparisons == {".": same, "more-dropout": same}
-    assert notes[0].startswith(f"Differences of BLEU are from {rows[1].name}. p: ")
-    assert "bs:1000" in notes[1] and len(notes) == 2
+    assert notes[0].startswith(f"Differences are from {rows[1].name}. p: ")
+    assert [note.partition(":")[0] for note in notes[1:]] == ["Signature of BLEU", "Signature of chrF2"]
+    assert all("bs:1000" in note for note in notes[1:])
 
 
 def test_a_run_whose_translations_are_elsewhere_is_shown_without_a_comparison(
@@ -71,15 +72,15 @@ def test_the_subject_of_a_commit_is_shown_and_data_that_differ() -> None:
         Row("a1b2c3d", True, "2026-11-28 23:40", "All pairs", many, {"BLEU": "27.52"}),
         Row("d4e5f6a", True, "2026-11-28 23:45", "Few pairs", few, {"BLEU": "4.53"}),
     ]
-    table = show(rows, {"d4e5f6a": {"difference": "-22.99", "p": "0.001"}})
+    table = show(rows, {"d4e5f6a": {"BLEU, difference": "-22.99", "BLEU, p": "0.001"}})
     assert [" ".join(line.split()) for line in table.splitlines()] == [
         "run a1b2c3d d4e5f6a",
         "commit All pairs Few pairs",
         "date 2026-11-28 23:40 2026-11-28 23:45",
         "download.train.pairs 40000 8000",
         "BLEU 27.52 4.53",
-        "difference - -22.99",
-        "p - 0.001",
+        "BLEU, difference - -22.99",
+        "BLEU, p - 0.001",
     ]
 
 

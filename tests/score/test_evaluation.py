@@ -7,20 +7,24 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from sacrebleu.metrics.ter import TER
 
 from convs2s.base.files import read_json, write_folder
 from convs2s.config.load import parse_yaml
 from convs2s.package import model_card
 from convs2s.score import evaluation
-from convs2s.score.corpus_scores import Score, bleu
+from convs2s.score.corpus_scores import METRICS, Score, bleu
 from convs2s.score.evaluation import ScoredText, choose_examples, evaluate, read_references, score_text
 from convs2s.score.kinds import DIGITS, SCORES, TITLES, Kind
 from convs2s.score.rouge import SETTINGS
 from convs2s.score.tables import length_table
 from pipelines import sweep_table
 from pipelines.report import scores, tables
+from pipelines.report.run import open_run
+from pipelines.report.significance import compare_scores
 from tests.decode.parrot import TOKENIZE
 from tests.package.small_package import FACTS
+from tests.report.made import GOOD, make_run
 
 ROOT = Path(__file__).parents[2]
 
@@ -68,23 +72,27 @@ def test_each_score_has_a_row(computed: dict[str, Score]) -> None:
 
 
 def test_a_new_score_is_shown_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It takes a row, and a line where it is computed."""
+    """It takes a row, and a line where it is computed. TER is 100 for one wrong word of one."""
     monkeypatch.setitem(SCORES, "ter", Kind("TER", 1, ("TER", "ter"), is_main=True))
     monkeypatch.setitem(DIGITS, "ter", 1)
     monkeypatch.setitem(TITLES, "ter", "TER")
-    plain = score_text
-    monkeypatch.setattr(evaluation, "score_text", lambda *parts: plain(*parts) | {"ter": Score(42.21, "sig")})
+    monkeypatch.setitem(METRICS, "ter", lambda _: TER())
     write_folder(tmp_path / "test", [("a", "b")])
     references = read_references(tmp_path / "test", TOKENIZE, ("en", "de"))
-    evaluate([ScoredText("1", "plain", ["b"], ["b"])], references, None, tmp_path)
+    evaluate([ScoredText("1", "plain", ["c"], ["c"])], references, None, tmp_path)
     metrics = read_json(tmp_path / "metrics.json")
-    assert metrics["mean"]["ter"] == 42.2
-    assert read_json(tmp_path / "signatures.json")["ter"] == "sig"
-    assert tables.summarize_scores(metrics, [1.0])["TER"] == "42.20"
+    assert metrics["mean"]["ter"] == 100.0
+    assert "tok:tercom" in read_json(tmp_path / "signatures.json")["ter"]
+    assert tables.summarize_scores(metrics, [1.0])["TER"] == "100.00"
     shown = scores.score_table(pd.read_csv(tmp_path / "scores.csv", dtype={"member": str}))
-    assert shown["TER"].tolist() == ["42.2"]
+    assert shown["TER"].tolist() == ["100.0"]
     card = model_card.model_card(replace(FACTS, scores={"ter": 42.2}, signatures={"ter": "sig"}))
     assert re.search(r"\| TER +\| 42\.20 \| `sig` +\|", card)
+    names = ("one", "two")
+    for name in names:
+        make_run(tmp_path / name, {}, {"1": GOOD})
+    compared = compare_scores([open_run(str(tmp_path / name), tmp_path, tmp_path) for name in names])
+    assert [title for title, *_ in compared] == ["BLEU", "chrF2", "TER"]
 
 
 def test_what_shows_some_scores_names_only_those_that_exist(computed: dict[str, Score]) -> None:
