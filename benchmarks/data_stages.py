@@ -12,13 +12,13 @@ Extrapolated values are the larger of a power law, whose exponent is shown, and 
 is that of the largest measured size if it is extrapolated from the others in the same way.
 """
 
+import argparse
 import contextlib
 import os
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 
@@ -28,15 +28,7 @@ import psutil
 from numpy.typing import NDArray
 
 from benchmarks.corpus import sample
-from benchmarks.machine import (
-    children_cpu_seconds,
-    machine,
-    make_parser,
-    print_head,
-    print_row,
-    print_table,
-    write_report,
-)
+from benchmarks.harness import Report, program, run_process
 from convs2s.base.files import read_json, write_folder, write_json
 from convs2s.config.load import load_params
 from convs2s.config.section import NOTHING
@@ -82,26 +74,27 @@ class Cost:
     """Peak of what it adds to the folder, in MiB."""
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print a row for every stage and corpus size, then what larger corpora would take."""
-    parser = make_parser(__doc__)
-    sizes = [100_000, 200_000, 400_000]
-    parser.add_argument("--pairs", type=int, nargs="*", default=sizes, help="sizes of corpora")
-    parser.add_argument("--last", choices=STAGES, default="candidates", help="stop after this stage")
-    parser.add_argument("--params", type=Path, default=ROOT / "params.yaml", help="parameters of the stages")
-    parser.add_argument("--folder", type=Path, help="working folder; default: the system's temporary folder")
-    options = parser.parse_args(arguments)
-    rows = read_json(options.json)["results"] if options.json and options.json.exists() else []
-    print_head(("stage", "pairs", "seconds", "CPU seconds", "memory, MiB", "disk, MiB"))
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the sizes of corpora, and the stages."""
+    add = parser.add_argument
+    add("--pairs", type=int, nargs="*", default=[100_000, 200_000, 400_000], help="sizes of corpora")
+    add("--last", choices=STAGES, default="candidates", help="stop after this stage")
+    add("--params", type=Path, default=ROOT / "params.yaml", help="parameters of the stages")
+    add("--folder", type=Path, help="working folder; default: the system's temporary folder")
+
+
+def measure(options: argparse.Namespace, report: Report) -> None:
+    """Add a row for every stage and corpus size, then print what larger corpora would take."""
+    if options.json and options.json.exists():
+        report.results += read_json(options.json)["results"]
+    report.table(("stage", "pairs", "seconds", "CPU seconds", "memory, MiB", "disk, MiB"))
     for pairs in options.pairs:
         with tempfile.TemporaryDirectory(dir=options.folder) as folder:
             for stage, cost in measure_all(Path(folder), pairs, options.params, options.last):
-                rows.append({"stage": stage, "pairs": pairs, **asdict(cost)})
-                write_report(options.json, {"machine": machine()}, rows)
-                print_row([stage, f"{pairs:,}", *astuple(cost)])
-    print()
-    columns = ("stage", "quantity", "exponent", f"at {PAPER_PAIRS:,} pairs", "error")
-    print_table(columns, estimate(pd.DataFrame(rows)))
+                report.add(stage, f"{pairs:,}", *astuple(cost), stage=stage, pairs=pairs, **asdict(cost))
+    report.table(("stage", "quantity", "exponent", f"at {PAPER_PAIRS:,} pairs", "error"))
+    for row in estimate(pd.DataFrame(report.results)):
+        report.print_row(row)
 
 
 def estimate(rows: pd.DataFrame) -> list[tuple[object, ...]]:
@@ -156,32 +149,27 @@ def measure_all(folder: Path, pairs: int, params: Path, last: str) -> Iterator[t
         write_folder(folder / "data" / split, sample(VALID_PAIRS, seed=2))
     for stage, paths in STAGES.items():
         options = [f"--{name}={path}" for name, path in paths.items()]
-        yield stage, measure([sys.executable, "-m", "pipelines.stages", stage, *options], folder)
+        yield stage, measure_stage([sys.executable, "-m", "pipelines.stages", stage, *options], folder)
         if stage == last:
             return
 
 
-def measure(command: list[str], folder: Path) -> Cost:
-    """Run a command in a folder; return its cost.
-
-    Raises:
-        subprocess.CalledProcessError: if it fails.
-    """
-    start = time.perf_counter()
-    cpu_before = children_cpu_seconds()
+def measure_stage(command: list[str], folder: Path) -> Cost:
+    """Run a command in a folder; return its cost."""
     disk_before = disk_usage(folder)
-    memory = 0.0
-    disk = disk_before
-    with psutil.Popen(command, cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT)}) as process:
-        while process.poll() is None:
-            memory = max(memory, memory_usage(process))
-            disk = max(disk, disk_usage(folder))
-            time.sleep(SAMPLE_SECONDS)
-    if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, command)
-    disk = max(disk, disk_usage(folder))
-    seconds = time.perf_counter() - start
-    return Cost(seconds, children_cpu_seconds() - cpu_before, memory, disk - disk_before)
+    memory, disk = [0.0], [disk_before]
+
+    def watch(process: int) -> None:
+        """Sample memory and disk."""
+        with contextlib.suppress(psutil.Error):  # it may just have ended
+            memory.append(memory_usage(psutil.Process(process)))
+        disk.append(disk_usage(folder))
+        time.sleep(SAMPLE_SECONDS)
+
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    cost = run_process(command, watch=watch, cwd=folder, env=environment)
+    disk.append(disk_usage(folder))
+    return Cost(cost.seconds, cost.processor_seconds, max(memory), max(disk) - disk_before)
 
 
 def disk_usage(folder: Path) -> float:
@@ -201,6 +189,8 @@ def memory_usage(process: psutil.Process) -> float:
             total += member.memory_full_info().pss
     return total / 2**20
 
+
+main = program(__doc__, add_options, measure)
 
 if __name__ == "__main__":
     main()

@@ -8,7 +8,7 @@ its own extensions `data_utils_fast` and `token_block_utils_fast`, built in plac
 
 import importlib
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,7 +22,7 @@ from convs2s.config.model import ModelParams
 from convs2s.decode.batches import batches
 from convs2s.ids.batching import Batch
 from convs2s.ids.vocabulary import EOS, PAD
-from convs2s.train.optimizer import Nesterov
+from convs2s.train.optimizer import BETAS, EPSILON, Nesterov
 from convs2s.train.training import Training
 
 # Importing fairseq sets the root logger to DEBUG, with which numba logs each step and compiles for minutes.
@@ -36,12 +36,12 @@ class FairseqVariant:
     training: Training
     model: Any
     optimizer: torch.optim.Optimizer
-    batches: Iterator[Batch]
+    batch: Batch
 
     def update(self) -> int:
         """Make an update as fairseq's trainer does; return its target tokens."""
         self.model.train()
-        batch = next(self.batches)
+        batch = self.batch
         for part in batch.parts:
             source, target, _ = self.training.inputs(self.training.train, part)
             previous = torch.cat([target.new_full((len(target), 1), EOS), target[:, :-1]], dim=1)
@@ -53,20 +53,27 @@ class FairseqVariant:
         torch._foreach_mul_(gradients, 1.0 / batch.target_tokens)
         clip = importlib.import_module("fairseq.utils").clip_grad_norm_
         float(clip(self.model.parameters(), self.training.params.clip_norm))
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.training.learning_rate()
         self.optimizer.step()
         self.optimizer.zero_grad()
+        self.training.state.updates += 1
         return batch.target_tokens
 
 
 def fairseq_variant(
-    training: Training, params: ModelParams, sizes: tuple[int, int], batches: Iterator[Batch]
+    training: Training, params: ModelParams, sizes: tuple[int, int], batch: Batch
 ) -> FairseqVariant:
     """Return fairseq's training of a model as large as ours, in float32, on the data of our training."""
     model = fairseq_model(params, sizes, training.model.dropout.p).to(training.workers.device)
-    assert isinstance(training.optimizer, Nesterov)
-    nesterov = importlib.import_module("fairseq.optim.nag").NAG
-    optimizer = nesterov(model.parameters(), lr=0.1, momentum=training.optimizer.momentum)
-    return FairseqVariant(training, model, optimizer, batches)
+    rate = training.learning_rate()
+    if isinstance(training.optimizer, Nesterov):
+        nesterov = importlib.import_module("fairseq.optim.nag").NAG
+        optimizer = nesterov(model.parameters(), lr=rate, momentum=training.optimizer.momentum)
+    else:
+        adam = importlib.import_module("fairseq.optim.adam").Adam
+        optimizer = adam(model.parameters(), lr=rate, betas=BETAS, eps=EPSILON)
+    return FairseqVariant(training, model, optimizer, batch)
 
 
 def fairseq_model(params: ModelParams, sizes: tuple[int, int], dropout: float) -> nn.Module:

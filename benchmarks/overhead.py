@@ -7,14 +7,12 @@ translate` with one sentence, given a --model; `dvc repro` and `dvc status` in t
 stages must be up to date. The table has medians over rounds, with minimum and maximum.
 """
 
+import argparse
 import os
-import subprocess
 import sys
-import time
-from collections.abc import Sequence
-from pathlib import Path
+from functools import partial
 
-from benchmarks.machine import children_cpu_seconds, machine, make_parser, print_table, spread, write_report
+from benchmarks.harness import ProcessCost, Report, add_common, in_turns, program, run_process
 
 IMPORTS = {
     "Python alone": "pass",
@@ -26,13 +24,14 @@ COLUMNS = ("command", "seconds", "lowest", "highest", "processor seconds", "lowe
 SENTENCE = "A man in a blue shirt is standing on a ladder.\n"
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print and write."""
-    parser = make_parser(__doc__)
-    parser.add_argument("--model", type=Path, help="model folder")
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what to leave out."""
+    add_common(parser, "rounds", model=None)
     parser.add_argument("--no-dvc", dest="dvc", action="store_false", help="leave out DVC's commands")
-    parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args(arguments)
+
+
+def measure(options: argparse.Namespace, report: Report) -> None:
+    """Measure all commands."""
     commands = {name: [sys.executable, "-c", code] for name, code in IMPORTS.items()}
     if options.model is not None:
         translate = ["-m", "convs2s.cli", "translate", "--model", str(options.model), "--device", "cpu"]
@@ -40,34 +39,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.dvc:
         dvc = [sys.executable, "-m", "dvc"]
         commands |= {"dvc status": [*dvc, "status"], "dvc repro, up to date": [*dvc, "repro"]}
-    costs: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
-    for _ in range(options.rounds + 1):
-        for name, command in commands.items():
-            costs[name].append(cost(command))
-    results = []
-    rows = []
-    for name, (_, *rounds) in costs.items():  # the first round was the warm-up
-        seconds, processor = (spread(values) for values in zip(*rounds, strict=True))
-        results.append({"command": name, "seconds": seconds, "processor_seconds": processor})
-        rows.append([name, *seconds.values(), *processor.values()])
-    print_table(COLUMNS, rows)
-    write_report(options.json, {"machine": machine(["numba", "dvc", "sacremoses"])}, results)
-
-
-def cost(command: Sequence[str]) -> tuple[float, float]:
-    """Run a command on SENTENCE; return wall and processor seconds, including its children.
-
-    Raises:
-        subprocess.CalledProcessError: if it fails.
-    """
-    begin = time.perf_counter()
-    processor_before = children_cpu_seconds()
     environment = {**os.environ, "DVC_NO_ANALYTICS": "1"}
-    subprocess.run(
-        command, input=SENTENCE, stdout=subprocess.DEVNULL, encoding="utf-8", check=True, env=environment
-    )
-    return time.perf_counter() - begin, children_cpu_seconds() - processor_before
+    ways = {name: partial(run_process, args, SENTENCE, env=environment) for name, args in commands.items()}
+    report.table(COLUMNS)
+    for name, costs in in_turns(ways, options.rounds).items():
+        spreads = ProcessCost.spreads(costs)
+        seconds, processor = spreads["seconds"], spreads["processor_seconds"]
+        report.add(name, *seconds.values(), *processor.values(), command=name, **spreads)
 
+
+main = program(__doc__, add_options, measure, packages=["numba", "dvc", "sacremoses"])
 
 if __name__ == "__main__":
     main()

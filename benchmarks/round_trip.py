@@ -2,10 +2,10 @@
 
     python -m benchmarks.round_trip cs=FILE fr=FILE ...
 
-Each file is raw UTF-8 text in that language, one sentence per line, plain or compressed. Its first --lines
-nonblank lines are tokenized, segmented with --size pieces learned from them, and joined again. The table has
-a row per language and a column per preparation; numbers are the percentage of lines that come back unchanged,
-after Unicode normalization (NFC).
+Each file is raw UTF-8 text in that language, one sentence per line, plain or compressed. Lines drawn from it
+are tokenized, segmented with --size pieces learned from them, and joined again. The table has a row per
+language and a column per preparation; numbers are the percentage of lines that come back unchanged, after
+Unicode normalization (NFC).
 """
 
 import argparse
@@ -16,9 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
 
-import pandas as pd
-
-from convs2s.base.files import read_lines
+from benchmarks.harness import Report, add_common, draw_lines, program, words_per_line
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.vocabulary.learning import write_codecs
@@ -47,23 +45,28 @@ def survivors(lines: Sequence[str], language: str, preparation: str, size: int) 
     return [line == unicodedata.normalize("NFC", before) for line, before in zip(back, lines, strict=True)]
 
 
-def main(options: Sequence[str] | None = None) -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the texts."""
     parser.add_argument("texts", nargs="+", metavar="LANGUAGE=FILE")
-    parser.add_argument("--lines", type=int, default=3000)
-    parser.add_argument("--size", type=int, default=4000)
-    arguments = parser.parse_args(options)
-    rows = {}
-    for text in arguments.texts:
-        language, _, path = text.partition("=")
-        lines = [line.strip() for line in read_lines(Path(path)) if line.strip()][: arguments.lines]
-        same = {name: survivors(lines, language, name, arguments.size) for name in PREPARATIONS}
-        rows[f"{language} {Path(path).name}, {len(lines):,} lines"] = pd.DataFrame(same).mean() * 100
-    print(pd.DataFrame(rows).T.round(1).to_string())
+    parser.add_argument("--size", type=int, default=4000, help="of the vocabulary")
+    add_common(parser, sentences=3000)
 
+
+def measure(options: argparse.Namespace, report: Report) -> None:
+    """Prepare each text in each way."""
+    report.table(("text", "lines", "words a line", *PREPARATIONS))
+    for text in options.texts:
+        language, _, path = text.partition("=")
+        lines = [line.strip() for line in draw_lines(Path(path), options.sentences)]
+        result: dict[str, object] = {"text": f"{language} {Path(path).name}", "lines": len(lines)}
+        result["words_per_line"] = words_per_line(lines)
+        for name in PREPARATIONS:
+            same = survivors(lines, language, name, options.size)
+            result[name] = round(100 * sum(same) / len(same), 1)
+        report.add(**result)
+
+
+main = program(__doc__, add_options, measure, packages=["sacremoses", "sentencepiece"])
 
 if __name__ == "__main__":
     main()

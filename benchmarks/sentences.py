@@ -7,12 +7,11 @@ a space), translates the lines both ways, and prints their BLEU, and the share o
 they had been joined.
 """
 
+import argparse
 import random
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
-from benchmarks.machine import machine, make_parser, print_table, write_report
+from benchmarks.harness import SEED, Report, add_common, program, words_per_line
 from convs2s.base.files import read_lines
 from convs2s.package.translator import load
 from convs2s.score.corpus_scores import TOKENIZERS, WORDS, bleu
@@ -21,24 +20,22 @@ from convs2s.text.sentences import WITHOUT_SPACES
 COLUMNS = ("sentences a line", "lines", "split right", "as one sentence", "sentence by sentence")
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Translate, score, print and write."""
-    parser = make_parser(__doc__)
-    parser.add_argument("--model", type=Path, required=True, help="model folder")
-    parser.add_argument("--source", type=Path, required=True, help="text, one sentence per line")
-    parser.add_argument("--target", type=Path, required=True, help="its translation, line by line")
-    parser.add_argument("--sentences", type=int, default=900, help="how many to draw")
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the text, and how many sentences to join."""
+    add_common(parser, "model", "source", "target", sentences=900)
     parser.add_argument("--joined", type=int, nargs="+", default=[1, 2, 3, 5], help="sentences a line")
-    options = parser.parse_args(arguments)
+
+
+def measure(options: argparse.Namespace, report: Report) -> None:
+    """Translate and score."""
     translator = load(options.model, "cpu", n_best=1, precision="float32")
     source, target = translator.source.language, translator.target.language
     pairs = list(zip(read_lines(options.source), read_lines(options.target), strict=True))
-    random.Random(1).shuffle(pairs)
+    random.Random(SEED).shuffle(pairs)
     texts, references = zip(*pairs[: options.sentences], strict=True)
-    about: dict[str, Any] = {"machine": machine(), "languages": f"{source}-{target}"}
     tokenizer = TOKENIZERS.get(target, WORDS)
-    print(", ".join(f"{key} {value}" for key, value in about["machine"].items()))
-    results: list[dict[str, Any]] = []
+    report.note(languages=f"{source}-{target}", lines=len(texts), words_per_line=words_per_line(texts))
+    report.table(COLUMNS)
     for count in options.joined:
         lines = join(texts, count, source)
         expected = join(references, count, target)
@@ -50,11 +47,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             bleu(translator.translate(lines, split_sentences=splits), expected, tokenizer).value
             for splits in (False, True)
         ]
-        results.append(
-            {"joined": count, "lines": len(lines), "split_right": found / len(lines), "bleu": scores}
-        )
-    print_table(COLUMNS, (cells(result) for result in results))
-    write_report(options.json, about, results)
+        right = found / len(lines)
+        report.add(
+            count, len(lines), f"{right:.1%}", *(f"{score:.1f}" for score in scores),
+            joined=count, lines=len(lines), split_right=right, bleu=scores,
+        )  # fmt: skip
 
 
 def groups(sentences: Sequence[str], count: int) -> list[list[str]]:
@@ -69,11 +66,7 @@ def join(sentences: Sequence[str], count: int, language: str) -> list[str]:
     return [space.join(group) for group in groups(sentences, count)]
 
 
-def cells(result: dict[str, Any]) -> list[object]:
-    """Return a row of the table."""
-    scores = [f"{score:.1f}" for score in result["bleu"]]
-    return [result["joined"], result["lines"], f"{result['split_right']:.1%}", *scores]
-
+main = program(__doc__, add_options, measure)
 
 if __name__ == "__main__":
     main()

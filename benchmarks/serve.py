@@ -1,12 +1,17 @@
 """Requests per second and latency of `convs2s serve`, by number of clients.
 
-    python -m benchmarks.serve --model data/models/1 --source FILE [--clients 1 8 32] [--requests 400]
+    python -m benchmarks.serve --model data/models/1 --source FILE [--clients 1 8 32] [--heavy 1]
 
-The server runs in another process. Each client sends the lines of the file one after the other, each in its
-own request over one connection, and waits for the response. The rows `alone` are for a server that translates
-one line at a time: the difference shows the gain from batching across requests. Latency is from request to
-response. The last column is the share of the time in which the clients, all in one process, were working:
-near 100 %, the table would show their limits, not the server's.
+The server runs in another process. Each client sends lines drawn from the file one after the other, each in
+its own request over one connection, and waits for the response. The rows `alone` are for a server that
+translates one line at a time: the difference shows the gain from batching across requests. Latency is from
+request to response.
+
+With --heavy N, each row is followed by another, in which N more clients keep sending texts of 10,000
+characters, the longest that the server takes by default: latency is still that of the short lines.
+
+The last column is the share of the time in which the clients, all in one process, were working: near 100 %,
+the table would show their limits, not the server's.
 """
 
 import argparse
@@ -15,50 +20,51 @@ import json
 import re
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from itertools import cycle, islice
-from pathlib import Path
-from typing import Any
+from itertools import cycle, islice, repeat, takewhile
 
 import numpy as np
 
-from benchmarks.machine import machine, make_parser, print_table, write_report
-from convs2s.base.files import read_lines
+from benchmarks.harness import NUMBER, Report, add_common, program
 from convs2s.package.folder import read_settings
 
-COLUMNS = ("batches", "clients", "requests", "requests/s", "p50 ms", "p95 ms", "p99 ms", "clients' share")
+COLUMNS = ("batches", "clients", "heavy clients", "requests", "requests/s", "p50 ms", "p95 ms", "p99 ms",
+           "heavy answers", "clients' share, %")  # fmt: skip
 SETTINGS = {"together": 64, "alone": 1}
 """Maximum lines per batch."""
+HEAVY_CHARACTERS = 10_000
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the table."""
-    parser = make_parser(__doc__)
-    add = parser.add_argument
-    add("--model", type=Path, required=True, metavar="DIR", help="model folder")
-    add("--source", type=Path, required=True, metavar="FILE", help="text, one sentence per line")
-    add("--clients", type=int, nargs="+", default=[1, 8, 32], metavar="N")
-    add("--requests", type=int, default=400, metavar="N", help="of all clients in total")
-    add("--threads", type=int, default=1, metavar="N", help="of the server's PyTorch")
-    options = parser.parse_args(arguments)
-    lines = [line for line in read_lines(options.source) if line.strip()]
-    rows = list(measurements(options, lines))
-    print_table(COLUMNS, rows)
-    write_report(options.json, {"machine": machine()}, [dict(zip(COLUMNS, row, strict=True)) for row in rows])
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the clients and their requests."""
+    add_common(parser, "model", "source", "threads")
+    parser.add_argument("--clients", **NUMBER, nargs="+", default=[1, 8, 32])
+    parser.add_argument("--requests", **NUMBER, default=400, help="of all clients in total, each a line")
+    parser.add_argument("--heavy", **NUMBER, default=0, help="clients that send long texts meanwhile")
 
 
-def measurements(options: argparse.Namespace, lines: Sequence[str]) -> Iterator[list[Any]]:
-    """Yield the rows of the table."""
-    pair = read_settings(options.model).languages
-    asked = list(islice(cycle(lines), options.requests))
+def measure(options: argparse.Namespace, report: Report) -> None:
+    """Measure both servers with each number of clients."""
+    lines = report.draw(options.source, options.requests)
+    source, target = read_settings(options.model).languages
+    heavy_text = " ".join(islice(cycle(lines), HEAVY_CHARACTERS))[:HEAVY_CHARACTERS]
+    *bodies, heavy_body = (
+        json.dumps({"q": text, "source": source, "target": target}) for text in [*lines, heavy_text]
+    )
+    asked = list(islice(cycle(bodies), options.requests))
+    report.table(COLUMNS)
     for name, size in SETTINGS.items():
         with start_server(options, size) as address:
-            measure(address, pair, lines[:20], 1)  # a warm-up
+            measure_load(address, bodies[:20], 1, heavy_body, 0)  # a warm-up
             for clients in options.clients:
-                yield [name, clients, *measure(address, pair, asked, clients)]
+                for heavy in dict.fromkeys((0, options.heavy)):
+                    figures = measure_load(address, asked, clients, heavy_body, heavy)
+                    row = [name, clients, heavy, len(asked), *figures]
+                    report.add(**dict(zip(COLUMNS, row, strict=True)))
 
 
 @contextmanager
@@ -75,37 +81,58 @@ def start_server(options: argparse.Namespace, batch_lines: int) -> Iterator[str]
             server.terminate()
 
 
-def measure(address: str, pair: tuple[str, str], lines: Sequence[str], clients: int) -> list[Any]:
-    """Send every line.
+def measure_load(
+    address: str, bodies: Sequence[str], clients: int, heavy_body: str, heavy: int
+) -> list[float]:
+    """Send every body by some clients, while heavy ones send theirs again and again.
 
     Returns:
-        Number of requests, requests per second, three percentiles of the latency in milliseconds, and the
-        clients' share of the time.
+        Requests per second, three percentiles of their latency in milliseconds, the answers that the heavy
+        clients got in this time, and the percentage of it in which this process worked.
     """
-    source, target = pair
-    bodies = [json.dumps({"q": line, "source": source, "target": target}) for line in lines]
     waiting = iter(bodies)  # from which each client takes its next request
-    seconds = list[float]()
+    is_done = threading.Event()
+    seconds, heavy_seconds = list[float](), list[float]()
+    with ThreadPoolExecutor(clients + heavy) as threads:
+        neighbors = [
+            threads.submit(
+                run_client,
+                address,
+                takewhile(lambda _: not is_done.is_set(), repeat(heavy_body)),
+                heavy_seconds,
+            )
+            for _ in range(heavy)
+        ]
+        try:
+            while len(heavy_seconds) < heavy and not any(neighbor.done() for neighbor in neighbors):
+                time.sleep(0.01)
+            answered_before = len(heavy_seconds)
+            begin, begin_of_work = time.perf_counter(), time.process_time()
+            for client in [threads.submit(run_client, address, waiting, seconds) for _ in range(clients)]:
+                client.result()
+            taken, worked = time.perf_counter() - begin, time.process_time() - begin_of_work
+            answered = len(heavy_seconds) - answered_before
+        finally:
+            is_done.set()
+        for neighbor in neighbors:
+            neighbor.result()
+    percentiles = 1000 * np.percentile(seconds, [50, 95, 99])
+    return [len(seconds) / taken, *percentiles.tolist(), answered, 100 * worked / taken]
 
-    def run_client() -> None:
-        """Send waiting requests, each once the one before is answered, until none is left."""
-        with closing(http.client.HTTPConnection(address, timeout=600)) as connection:
-            for body in waiting:
-                begin = time.perf_counter()
-                connection.request("POST", "/translate", body, {"Content-Type": "application/json"})
-                response = connection.getresponse()
-                answer = response.read()
-                seconds.append(time.perf_counter() - begin)
-                assert response.status == http.client.OK, answer
 
-    begin, begin_of_work = time.perf_counter(), time.process_time()
-    with ThreadPoolExecutor(clients) as threads:
-        for client in [threads.submit(run_client) for _ in range(clients)]:
-            client.result()
-    taken, worked = time.perf_counter() - begin, time.process_time() - begin_of_work
-    milliseconds = 1000 * np.percentile(seconds, [50, 95, 99])
-    return [len(seconds), len(seconds) / taken, *milliseconds.tolist(), f"{worked / taken:.0%}"]
+def run_client(address: str, bodies: Iterable[str], seconds: list[float]) -> None:
+    """Send requests over one connection, each once the one before is answered; add their seconds."""
+    with closing(http.client.HTTPConnection(address, timeout=600)) as connection:
+        for body in bodies:
+            begin = time.perf_counter()
+            connection.request("POST", "/translate", body, {"Content-Type": "application/json"})
+            response = connection.getresponse()
+            answer = response.read()
+            seconds.append(time.perf_counter() - begin)
+            assert response.status == http.client.OK, answer
 
+
+main = program(__doc__, add_options, measure)
 
 if __name__ == "__main__":
     main()

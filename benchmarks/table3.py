@@ -13,16 +13,17 @@ do not count; forking the workers does. Tokens are output tokens, including EOS.
 mixed case; the last line identifies its test set, with lines and SHA-256, like stage evaluate.
 """
 
+import argparse
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import torch
 
-from benchmarks.machine import machine, make_parser, print_head, print_row, write_report
+from benchmarks.harness import NUMBER, PATH, Report, add_common, program, words_per_line
 from convs2s.base.files import read_folder
 from convs2s.base.messages import inflect
 from convs2s.decode.translations import Hypothesis
@@ -35,7 +36,7 @@ from convs2s.text.sources.split import write_split
 
 SENTENCES = 6003
 # System, beam, BLEU, seconds; GNMT's are from Wu et al. (2016), who state no beam.
-PAPER: list[tuple[str, int | None, float, int]] = [
+PAPER: list[tuple[str, int | None, float, float]] = [
     ("GNMT, GPU (K80)", None, 31.20, 3028),
     ("GNMT, CPU, 88 cores", None, 31.20, 1322),
     ("GNMT, TPU", None, 31.21, 384),
@@ -55,8 +56,7 @@ Translated = tuple[list[str], Hypothesis]
 """Source words and the best hypothesis."""
 
 
-@dataclass(frozen=True)
-class Place:
+class Setting(NamedTuple):
     """Where it runs: in this process with some threads, or in single-threaded worker processes."""
 
     system: str
@@ -64,48 +64,18 @@ class Place:
     threads: int
     workers: int
 
-    def load(self, model: Path, beam_size: int, batch_sentences: int) -> Translator:
-        """Return the translator of a model folder that runs there."""
-        return load(
-            model,
-            self.device,
-            processes=max(1, self.workers),
-            beam_size=beam_size,
-            n_best=1,
-            batch_sentences=batch_sentences,
-        )
 
-
-@dataclass(frozen=True)
-class Result:
-    """A row of the table."""
-
-    system: str
-    beam_size: int | None
-    bleu: float
-    seconds: float
-    sentences: int
-    tokens: int | None = None  # of the output; the paper does not say
-
-    def cells(self) -> list[object]:
-        """Return the cells of the row."""
-        beam = "" if self.beam_size is None else self.beam_size
-        speeds = [float(units / self.seconds) if units else "" for units in (self.sentences, self.tokens)]
-        return [self.system, beam, f"{self.bleu:.2f}", f"{self.seconds:,.5g}", *speeds]
-
-
-def measure(loaded: Translator, place: Place, pairs: Sequence[tuple[str, str]]) -> Result:
-    """Translate the sources; return the row."""
+def translate(loaded: Translator, pairs: Sequence[tuple[str, str]], threads: int) -> tuple[float, float, int]:
+    """Translate the sources; return BLEU, seconds, and the number of output tokens."""
     words = [loaded.source.tokenize(source) for source, _ in pairs]
-    torch.set_num_threads(place.threads)
+    torch.set_num_threads(threads)
     loaded.words.translate(words[-loaded.words.batch_sentences :], keep_attention=False)
     begin = time.perf_counter()
     translated = loaded.words.translate(words, keep_attention=False)
     seconds = time.perf_counter() - begin
     best = [hypotheses[0] for hypotheses in translated]
     bleu = quality(loaded, list(zip(words, best, strict=True)), [target for _, target in pairs]).value
-    tokens = sum(len(hypothesis.tokens) for hypothesis in best)
-    return Result(place.system, loaded.words.params.beam_size, bleu, seconds, len(pairs), tokens)
+    return bleu, seconds, sum(len(hypothesis.tokens) for hypothesis in best)
 
 
 def quality(loaded: Translator, translated: Sequence[Translated], references: Sequence[str]) -> Score:
@@ -119,7 +89,9 @@ def quality(loaded: Translator, translated: Sequence[Translated], references: Se
     return tokenized_bleu(hypotheses, [" ".join(loaded.target.tokenize(line)) for line in references])
 
 
-def read(sources: Sequence[Path], targets: Sequence[Path]) -> tuple[list[tuple[str, str]], SetIdentity]:
+def read_test_set(
+    sources: Sequence[Path], targets: Sequence[Path]
+) -> tuple[list[tuple[str, str]], SetIdentity]:
     """Return the sentence pairs of all files, in order, and the identity of the test set.
 
     Files are read as in stage download, so that the same test set has the same hash, with the same errors.
@@ -132,45 +104,64 @@ def read(sources: Sequence[Path], targets: Sequence[Path]) -> tuple[list[tuple[s
         return list(read_folder(split)), identify(split)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the paper's rows, then a row for every setting and beam."""
+def list_cells(
+    system: str, beam_size: int | None, bleu: float, seconds: float, sentences: int, tokens: int | None = None
+) -> list[object]:
+    """Return a row of the table; the paper does not say how many tokens its translations have."""
+    speeds = [float(units / seconds) if units else "" for units in (sentences, tokens)]
+    return [system, "" if beam_size is None else beam_size, f"{bleu:.2f}", f"{seconds:,.5g}", *speeds]
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the test set, and where to run."""
     cores = os.cpu_count() or 1
-    parser = make_parser(__doc__)
     add = parser.add_argument
-    add("--model", type=Path, required=True, metavar="DIR", help="model folder")
-    add("--source", type=Path, required=True, nargs="+", metavar="FILE", help="sentences to translate")
-    add("--target", type=Path, required=True, nargs="+", metavar="FILE", help="their translations")
-    add("--beams", type=int, nargs="+", default=[1, 5], metavar="B")
-    add("--batch-sentences", type=int, default=128, metavar="N", help="maximum sentences per batch")
+    add_common(parser, "model", "beam_sizes")
+    add("--source", **PATH, nargs="+", metavar="FILE", help="sentences to translate")
+    add("--target", **PATH, nargs="+", metavar="FILE", help="their translations")
+    add("--batch-sentences", **NUMBER, default=128, help="maximum sentences per batch")
     add("--settings", nargs="+", choices=SETTINGS, default=SETTINGS)
-    add("--threads", type=int, default=cores, metavar="N", help=f"per process; default {cores}")
-    add("--workers", type=int, default=cores, metavar="N", help=f"default {cores}; the paper's: 40")
-    options = parser.parse_args(arguments)
-    pairs, test_set = read(options.source, options.target)
+    add("--threads", **NUMBER, default=cores, help=f"per process; default {cores}")
+    add("--workers", **NUMBER, default=cores, help=f"default {cores}; the paper's: 40")
+
+
+def measure(options: argparse.Namespace, report: Report) -> None:
+    """Print the paper's rows, then add one for every beam and setting."""
+    pairs, test_set = read_test_set(options.source, options.target)
     threads, workers = options.threads, options.workers
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
-    places = {
-        "gpu": Place(f"ours, GPU ({gpu})", "cuda", threads, 0),
-        "threads": Place(f"ours, CPU, {inflect(threads, 'thread')}", "cpu", threads, 0),
-        "workers": Place(f"ours, CPU, {inflect(workers, 'worker')}", "cpu", 1, workers),
+    settings = {
+        "gpu": Setting(f"ours, GPU ({gpu})", "cuda", threads, 0),
+        "threads": Setting(f"ours, CPU, {inflect(threads, 'thread')}", "cpu", threads, 0),
+        "workers": Setting(f"ours, CPU, {inflect(workers, 'worker')}", "cpu", 1, workers),
     }
-    chosen = [places[name] for name in options.settings if name != "gpu" or gpu]
-    print_head(COLUMNS)
-    for system, beam, bleu, seconds in PAPER:
-        print_row(Result(system, beam, bleu, seconds, SENTENCES).cells())
-    results = []
-    for beam_size in options.beams:
-        for place in chosen:
-            loaded = place.load(options.model, beam_size, options.batch_sentences)
-            result = measure(loaded, place, pairs)
-            print_row(result.cells())
-            results.append(result)
     signature = tokenized_bleu(["a"], ["a"]).signature
-    about = {"machine": machine(["numba"]), "test_set": str(test_set), "signatures": {"bleu": signature}}
-    write_report(options.json, about, [asdict(result) for result in results])
+    report.note(test_set=str(test_set), words_per_line=words_per_line([source for source, _ in pairs]))
+    report.note(signatures={"bleu": signature})
+    report.table(COLUMNS)
+    for system, beam, bleu, seconds in PAPER:
+        report.print_row(list_cells(system, beam, bleu, seconds, SENTENCES))
+    for beam_size in options.beam_sizes:
+        for setting in [settings[name] for name in options.settings if name != "gpu" or gpu]:
+            loaded = load(
+                options.model,
+                setting.device,
+                processes=max(1, setting.workers),
+                beam_size=beam_size,
+                n_best=1,
+                batch_sentences=options.batch_sentences,
+            )
+            bleu, seconds, tokens = translate(loaded, pairs, setting.threads)
+            report.add(
+                *list_cells(setting.system, beam_size, bleu, seconds, len(pairs), tokens),
+                system=setting.system, beam_size=beam_size, bleu=bleu, seconds=seconds, sentences=len(pairs),
+                tokens=tokens,
+            )  # fmt: skip
     print(f"\nThe paper's: newstest2012 and newstest2013, {SENTENCES:,} sentences.")
     print(f"Ours: {test_set}; BLEU {signature}.")
 
+
+main = program(__doc__, add_options, measure, packages=["numba"])
 
 if __name__ == "__main__":
     main()

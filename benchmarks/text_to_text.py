@@ -10,17 +10,15 @@ The second has sentences per second, in turns, with each search and with one and
 column counts sentences whose translation is that of the first row.
 """
 
+import argparse
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from itertools import islice
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from benchmarks.machine import in_turns, machine, make_parser, print_table, speeds_as_json, write_report
-from convs2s.base.files import read_lines
+from benchmarks.harness import Report, add_common, program, speeds_in_turns
 from convs2s.commands.shared import pause_garbage_collection
 from convs2s.config.translate import SearchPlace
 from convs2s.decode.load import find_device
@@ -79,53 +77,49 @@ def measure_parts(translator: Translator, texts: list[str], rounds: int) -> dict
     return found
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print and write."""
-    parser = make_parser(__doc__)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what is translated, and how."""
     add = parser.add_argument
-    add("--model", type=Path, required=True, help="model folder")
-    add("--source", type=Path, required=True, help="text, one sentence per line")
-    add("--sentences", type=int, default=4096, help="lines to translate")
-    add("--device", help="by default a GPU if there is one")
-    add("--processes", type=int, default=1, help="for reading and writing beside a GPU")
+    add_common(parser, "model", "source", "processes", sentences=4096, device=None, rounds=3)
     add("--beam-size", type=int, default=5)
     add("--precision", default="auto", choices=("auto", "float32", "bfloat16"), help="of products")
-    add("--rounds", type=int, default=3)
-    options = parser.parse_args(arguments)
+
+
+def measure(options: argparse.Namespace, report: Report) -> None:
+    """Measure the parts, then the whole."""
     device = find_device(options.device)
-    texts = list(islice(read_lines(options.source), options.sentences))
+    texts = report.draw(options.source, options.sentences)
     changes = {"beam_size": options.beam_size, "n_best": 1, "precision": options.precision}
     make = partial(load, options.model, str(device), **changes)
-    about = {"machine": machine(["numba", "sacremoses"]), "device": str(device)}
+    report.note(device=str(device))
     with pause_garbage_collection():  # as the command does
         translator = make()
-    parts = measure_parts(translator, texts, options.rounds)
-    print_table(PARTS, parts.items())
-    print()
-    numbers = sorted({1, options.processes})
+    report.table(PARTS)
+    for name, microseconds in measure_parts(translator, texts, options.rounds).items():
+        report.add(part=name, microseconds_per_sentence=microseconds)
     translators = {
         f"{search}, {number}": make(search=search, processes=number)
-        for number in numbers
+        for number in sorted({1, options.processes})
         for search in PLACES
     }
     translated = {name: one.translate(texts) for name, one in translators.items()}
     expected = next(iter(translated.values()))
     works = {name: partial(count_translated, one, texts) for name, one in translators.items()}
-    results: list[dict[str, Any]] = [{"microseconds_per_sentence": parts}]
-    rows = []
-    for name, speeds in in_turns(works, options.rounds, device).items():
+    report.table(WHOLE)
+    for name, speeds in speeds_in_turns(works, options.rounds, device).items():
         same = sum(one == other for one, other in zip(translated[name], expected, strict=True))
-        sentences = speeds_as_json(speeds)
-        results.append({"path": name, "sentences": sentences, "same_translations": same / len(texts)})
-        rows.append([name, *sentences["per_second"].values(), f"{same} of {len(texts)}"])
-    print_table(WHOLE, rows)
-    write_report(options.json, about, results)
+        report.add(
+            name, *speeds["per_second"].values(), f"{same} of {len(texts)}",
+            path=name, sentences=speeds, same_translations=same / len(texts),
+        )  # fmt: skip
 
 
 def count_translated(translator: Translator, texts: list[str]) -> float:
     """Translate; return the number of texts."""
     return float(len(translator.translate(texts)))
 
+
+main = program(__doc__, add_options, measure, packages=["numba", "sacremoses"])
 
 if __name__ == "__main__":
     main()

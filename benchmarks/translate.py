@@ -2,12 +2,12 @@
 
     python -m benchmarks.translate --model data/models/1 --source test.en --beam-sizes 1 5
 
-translates lines of text with each in turns, with the model loaded and warmed up; splitting and joining
-words counts. It prints sentences per second of processor time (median over rounds, minimum and maximum), how
-many hypotheses equal those of the plain model, and the share of the speed of a large matrix product: at 100 %
-a search would consist of matrix products only. With --candidates, a file from `convs2s candidates`, there is
-also int8 with vocabulary selection; its share may exceed 100 %, because it counts products of the whole
-vocabulary.
+translates lines drawn from the text with each in turns, with the model loaded and warmed up; splitting and
+joining words counts. It prints sentences per second of processor time (median over rounds, minimum and
+maximum), how many hypotheses equal those of the plain model, and the share of the speed of a large matrix
+product: at 100 % a search would consist of matrix products only. With --candidates, a file from `convs2s
+candidates`, there is also int8 with vocabulary selection; its share may exceed 100 %, because it counts
+products of the whole vocabulary.
 
 With --lines-at-once 1, each line is translated by itself, as for somebody who waits for it.
 
@@ -22,28 +22,25 @@ If fairseq is installed, an imported model can be compared with it, on tokenized
 Import with --max-length-of batch so that all hypotheses have fairseq's length limits.
 """
 
+import argparse
 from collections.abc import Sequence
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from benchmarks.fairseq_peer import FairseqTranslator, fairseq_translator
-from benchmarks.machine import (
+from benchmarks.harness import (
+    Report,
+    add_common,
     fast_dtypes,
     flop_per_unit,
-    in_turns,
-    machine,
-    make_parser,
     peak,
-    print_table,
     product_peak,
-    speeds_as_json,
-    write_report,
+    program,
+    speeds_in_turns,
 )
-from convs2s.base.files import read_lines
 from convs2s.commands.shared import pause_garbage_collection
 from convs2s.engine.decode.linear_maps import multiply
 from convs2s.model.storage import load_model
@@ -56,31 +53,27 @@ PLAIN = "plain float32"
 COLUMNS = ("beam, path", "sentences/s", "lowest", "highest", "same hypotheses", "share of products")
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print and write."""
-    parser = make_parser(__doc__)
-    parser.add_argument("--model", type=Path, required=True, help="model folder, possibly an imported one")
-    parser.add_argument("--source", type=Path, required=True, help="text, one sentence per line")
-    parser.add_argument("--sentences", type=int, default=1000, help="lines to translate")
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what is translated, and with what."""
+    add_common(parser, "model", "source", "sentences", "beam_sizes", "rounds", "threads", "processes")
     parser.add_argument("--lines-at-once", type=int, help="lines of each call (default: all)")
     parser.add_argument("--candidates", type=Path, help="file of convs2s candidates")
     files = ("CHECKPOINT", "SOURCE_DICT", "TARGET_DICT")  # that the model was imported from
     parser.add_argument("--fairseq", type=Path, nargs=3, metavar=files)
-    parser.add_argument("--beam-sizes", type=int, nargs="+", default=[1, 5])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--processes", type=int, default=1, help="for our compiled loops")
-    options = parser.parse_args(arguments)
+
+
+def measure(options: argparse.Namespace, report: Report) -> None:
+    """Measure all ways to translate, by beam size."""
     torch.set_num_threads(max(options.threads, options.processes))
-    texts = list(islice(read_lines(options.source), options.sentences))
+    report.about["machine"]["threads"] = torch.get_num_threads()
+    texts = report.draw(options.source, options.sentences)
     size = options.lines_at_once or len(texts)
     calls = [texts[start : start + size] for start in range(0, len(texts), size)]
     peaks: dict[str, float] = {name: product_peak(name, CPU) for name in fast_dtypes(CPU)}
     peaks["int8"] = int8_peak()
-    about: dict[str, Any] = {"machine": machine(["numba"]), "product_operations_per_second": peaks}
-    print(", ".join(f"{key} {value}" for key, value in about["machine"].items()))
+    report.note(product_operations_per_second=peaks)
+    report.table(COLUMNS)
     timed_by = "per_processor_second" if options.processes == 1 else "per_second"
-    results: list[dict[str, Any]] = []
     for beam_size in options.beam_sizes:
         with pause_garbage_collection():  # as the command does
             ours = translators(options.model, beam_size, options.candidates, options.processes)
@@ -88,25 +81,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
         ways = dict[str, Way](ours)
         if options.fairseq:
             checkpoint, *dictionaries = options.fairseq
-            size = plain.words.params.batch_sentences
-            peer = fairseq_translator(checkpoint, dictionaries, beam_size, size)
+            batch_sentences = plain.words.params.batch_sentences
+            peer = fairseq_translator(checkpoint, dictionaries, beam_size, batch_sentences)
             ways = {"fairseq float32": peer, **ways}
         flop = flop_per_unit(partial(work, plain, calls))  # of a sentence
         works = {name: partial(work, way, calls) for name, way in ways.items()}
         expected = tokens(plain, texts)
-        for name, speeds in in_turns(works, options.rounds, CPU).items():
+        for name, speeds in speeds_in_turns(works, options.rounds, CPU).items():
             found = expected if name == PLAIN else tokens(ways[name], texts)
             same = sum(hypothesis == wanted for hypothesis, wanted in zip(found, expected, strict=True))
-            sentences = speeds_as_json(speeds)
             _, precision = name.split()
             seconds = flop / peaks[precision]  # of a sentence's products at full speed
-            results.append({
-                "beam_size": beam_size, "path": name, "sentences": sentences,
-                "same_hypotheses": same / len(texts),
-                "share_of_products": sentences[timed_by]["median"] * seconds,
-            })  # fmt: skip
-    print_table(COLUMNS, (cells(result, timed_by) for result in results))
-    write_report(options.json, about, results)
+            equal, share = same / len(texts), speeds[timed_by]["median"] * seconds
+            report.add(
+                f"{beam_size}, {name}", *speeds[timed_by].values(), f"{equal:.1%}", f"{share:.0%}",
+                beam_size=beam_size, path=name, sentences=speeds, same_hypotheses=equal,
+                share_of_products=share,
+            )  # fmt: skip
 
 
 def translators(
@@ -150,11 +141,7 @@ def tokens(translator: Way, texts: list[str]) -> list[list[str]]:
     return [best.tokens for best, *_ in translator.translate_n_best(texts)]
 
 
-def cells(result: dict[str, Any], timed_by: str) -> list[object]:
-    """Return a row of the table."""
-    shares = [f"{result['same_hypotheses']:.1%}", f"{result['share_of_products']:.0%}"]
-    return [f"{result['beam_size']}, {result['path']}", *result["sentences"][timed_by].values(), *shares]
-
+main = program(__doc__, add_options, measure, packages=["numba"])
 
 if __name__ == "__main__":
     main()

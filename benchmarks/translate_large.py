@@ -20,22 +20,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.machine import (
-    Work,
-    fast_dtypes,
-    in_turns,
-    machine,
-    make_parser,
-    print_table,
-    speeds_as_json,
-    write_report,
-)
-from benchmarks.train_step import narrow
+from benchmarks.harness import Report, Work, add_common, fast_dtypes, program, speeds_in_turns
+from benchmarks.synthetic import narrow, random_model
 from convs2s.fairseq.importer import SEARCH
-from convs2s.ids.vocabulary import EOS, PAD
-from convs2s.model.initialization import fold_weight_norm
+from convs2s.ids.vocabulary import EOS
 from convs2s.model.precision import Precision
-from convs2s.model.seq2seq import Seq2Seq
 from convs2s.search.beam_search import BeamSearch
 from convs2s.search.choose_model import choose_model
 from convs2s.search.search import SearchModel
@@ -47,25 +36,23 @@ COLUMNS = ("beam, system", "tokens/s", "lowest", "highest", "ratio")
 LAYERS, SIZE, HIDDEN, HEADS = 6, 512, 2048, 8  # of Transformer-base
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print and write."""
-    parser = make_parser(__doc__)
-    parser.add_argument("--preset", default="wmt14-en-de-paper", help="whose architecture to use")
-    parser.add_argument("--channels", type=int, help="of all layers; by default the preset's")
-    parser.add_argument("--entries", type=int, default=40_000, help="of both vocabularies")
-    parser.add_argument("--selected", type=int, default=4000, help="target tokens of the last system")
-    parser.add_argument("--sentences", type=int, default=128, help="of the batch")
-    parser.add_argument("--tokens", type=int, default=26, help="per sentence, not counting EOS")
-    parser.add_argument("--precisions", nargs="+", default=[*fast_dtypes(CPU), "int8"])
-    parser.add_argument("--beam-sizes", type=int, nargs="+", default=[1, 5])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=1)
-    options = parser.parse_args(arguments)
-    torch.set_num_threads(options.threads)
-    about = {"machine": machine(["numba", "ctranslate2"]), "options": vars(options) | {"json": None}}
-    print(", ".join(f"{key} {value}" for key, value in about["machine"].items()))
-    results = []
-    rows = []
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the sizes of the model and of the batch."""
+    add = parser.add_argument
+    add("--preset", default="wmt14-en-de-paper", help="whose architecture to use")
+    add("--channels", type=int, help="of all layers; by default the preset's")
+    add("--entries", type=int, default=40_000, help="of both vocabularies")
+    add("--selected", type=int, default=4000, help="target tokens of the last system")
+    add("--sentences", type=int, default=128, help="of the batch")
+    add("--tokens", type=int, default=26, help="per sentence, not counting EOS")
+    add("--precisions", nargs="+", default=[*fast_dtypes(CPU), "int8"])
+    add_common(parser, "beam_sizes", "rounds", "threads")
+
+
+def measure(options: argparse.Namespace, report: Report) -> None:
+    """Measure all systems, by beam size."""
+    report.note(options=vars(options) | {"json": None})
+    report.table(COLUMNS)
     with tempfile.TemporaryDirectory() as folder:
         systems = ours(options)
         if find_spec("ctranslate2") is not None:
@@ -74,28 +61,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
             words = np.random.default_rng(1).choice(peer.words, shape).tolist()
             systems[PEER] = partial(peer.translate, words, length=options.tokens)
         for beam_size in options.beam_sizes:
-            ways: dict[str, Work] = {name: partial(work, beam_size) for name, work in systems.items()}
-            measured = in_turns(ways, options.rounds, CPU)
-            tokens = {name: speeds_as_json(speeds) for name, speeds in measured.items()}
+            works: dict[str, Work] = {name: partial(work, beam_size) for name, work in systems.items()}
+            tokens = speeds_in_turns(works, options.rounds, CPU)
             for name, both in tokens.items():
-                results.append({"beam_size": beam_size, "system": name, "tokens": both})
                 speed = both["per_processor_second"]
                 ratio: float | str = ""
                 if PEER in tokens:
                     ratio = speed["median"] / tokens[PEER]["per_processor_second"]["median"]
-                rows.append((f"{beam_size}, {name}", *speed.values(), ratio))
-    print_table(COLUMNS, rows)
-    write_report(options.json, about, results)
+                report.add(
+                    f"{beam_size}, {name}", *speed.values(), ratio,
+                    beam_size=beam_size, system=name, tokens=both,
+                )  # fmt: skip
 
 
-def random_model(options: argparse.Namespace, precision: Precision) -> SearchModel:
-    """Return a model on the CPU with random weights that never writes EOS unless forced to."""
-    torch.manual_seed(1)
+def endless_model(options: argparse.Namespace, precision: Precision) -> SearchModel:
+    """Return a random model that never writes EOS unless forced to."""
     params = narrow(preset_params(options.preset).model, options.channels)
-    model = Seq2Seq(params, options.entries, options.entries, PAD, dropout=0.0)
-    fold_weight_norm(model)
+    model = random_model(params, options.entries)
     model.output_layer.bias.data[EOS] = -1e4
-    return choose_model(model.eval().requires_grad_(False), precision, CPU)
+    return choose_model(model, precision, CPU)
 
 
 def ours(options: argparse.Namespace) -> dict[str, Any]:
@@ -106,7 +90,7 @@ def ours(options: argparse.Namespace) -> dict[str, Any]:
     source = torch.from_numpy(ids)
     drawn = 3 + random.permutation(options.entries - 3)[: options.selected - 3]
     selected = torch.from_numpy(np.sort(np.concatenate([np.arange(3), drawn])))
-    models = {precision: random_model(options, precision) for precision in options.precisions}
+    models = {precision: endless_model(options, precision) for precision in options.precisions}
     systems: dict[str, Any] = {
         f"ours {precision}": partial(search, model, source) for precision, model in models.items()
     }
@@ -188,6 +172,8 @@ def write_model(folder: Path, vocabulary: list[str]) -> None:
     folder.mkdir()
     spec.save(str(folder))
 
+
+main = program(__doc__, add_options, measure, packages=["numba", "ctranslate2"])
 
 if __name__ == "__main__":
     main()

@@ -1,20 +1,20 @@
 """Words per second of translation and training with and without vocabulary selection (§5.4).
 
-    python -m benchmarks.vocabulary_selection [--types 160000] [--sentences 32] [--beam-sizes 1 5] [--runs 3]
+    python -m benchmarks.vocabulary_selection [--types 160000] [--sentences 32] [--beam-sizes 1 5]
 
 The model is that of the paper's ablations, 13 and 5 layers of 512, with random weights, so every hypothesis
 reaches its maximum length, the source's. Source words are drawn by Zipf's law; each has 100 candidates drawn
-the same way. The two variants take turns; the table has medians over the runs, and the median ratio.
+the same way. The two variants take turns; the table has medians over the rounds, and the median ratio.
 """
 
 import argparse
-from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from benchmarks.machine import Work, in_turns, machine, make_parser, print_table, write_report
+from benchmarks.harness import Report, Work, add_common, in_turns, measure_speed, program
 from convs2s.fairseq.importer import SEARCH
 from convs2s.ids.candidates import Candidates
 from convs2s.ids.selection import VocabularySelection
@@ -91,39 +91,43 @@ class Bench:
 
         return {"all": lambda: gradients(None), "selected": selected_gradients}
 
-    def compare(self, name: str, ways: dict[str, Work], runs: int) -> tuple[str, float, float, float]:
-        """Return a row of the table."""
-        measured = in_turns(ways, runs, self.device).values()
-        plain, selected = (np.array([speed.clock for speed in speeds]) for speeds in measured)
-        return name, float(np.median(plain)), float(np.median(selected)), float(np.median(selected / plain))
+    def compare(self, name: str, works: dict[str, Work], rounds: int, report: Report) -> None:
+        """Add a row to the table."""
+        ways = {way: partial(measure_speed, work, self.device) for way, work in works.items()}
+        measured = in_turns(ways, rounds).values()
+        plain, selected = (np.array([speed.per_second for speed in speeds]) for speeds in measured)
+        medians = [float(np.median(values)) for values in (plain, selected, selected / plain)]
+        report.add(**dict(zip(COLUMNS, [name, *medians], strict=True)))
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the table."""
-    parser = make_parser(__doc__)
-    parser.add_argument("--preset", default="ablation-en-de", help="whose architecture to use")
-    parser.add_argument("--types", type=int, default=160_000, help="vocabulary size of source and target")
-    parser.add_argument("--sentences", type=int, default=32, help="of the batch")
-    parser.add_argument("--words", type=int, default=25, help="of each sentence")
-    parser.add_argument("--beam-sizes", type=int, nargs="+", default=[1, 5])
-    parser.add_argument("--runs", type=int, default=3, help="of each variant, after a warm-up")
-    parser.add_argument("--device", default="cpu", help="cpu or cuda")
-    options = parser.parse_args(arguments)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the sizes of the model and of the batch."""
+    add = parser.add_argument
+    add("--preset", default="ablation-en-de", help="whose architecture to use")
+    add("--types", type=int, default=160_000, help="vocabulary size of source and target")
+    add("--sentences", type=int, default=32, help="of the batch")
+    add("--words", type=int, default=25, help="of each sentence")
+    add_common(parser, "beam_sizes", "device", rounds=3)
+
+
+def measure(options: argparse.Namespace, report: Report) -> None:
+    """Measure training, then translation by beam size."""
     bench = Bench(options)
     bench.model.train()
-    rows = [bench.compare("loss and gradients", bench.training(), options.runs)]
-    print(bench.selection.report())
+    report.table(COLUMNS)
+    bench.compare("loss and gradients", bench.training(), options.rounds, report)
+    in_training = bench.selection.report()
     bench.selection.batches = bench.selection.selected = 0
     bench.model.zero_grad()
     fold_weight_norm(bench.model)
     bench.model.eval().requires_grad_(False)
     for beam_size in options.beam_sizes:
-        ways = bench.translation(beam_size)
-        rows.append(bench.compare(f"translation, beam {beam_size}", ways, options.runs))
-    print(bench.selection.report())
-    print_table(COLUMNS, rows)
-    write_report(options.json, {"machine": machine()}, [dict(zip(COLUMNS, row, strict=True)) for row in rows])
+        works = bench.translation(beam_size)
+        bench.compare(f"translation, beam {beam_size}", works, options.rounds, report)
+    print(f"\nTraining: {in_training}\nTranslation: {bench.selection.report()}")
 
+
+main = program(__doc__, add_options, measure)
 
 if __name__ == "__main__":
     main()

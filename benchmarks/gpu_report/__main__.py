@@ -58,9 +58,8 @@ def parts(given_model: Sequence[str]) -> list[Part]:
         Part("What an operation costs the host", (f"{here}.launches",), 90),
         Part("Matrix products", (f"{here}.products",), 60),
         Part("Search", (f"{here}.searches", *given_model), 150),
-        Part("Updates", (*updates, "version 1.0.0", "default", "no windows"), 120),
+        Part("Updates", (*updates, "version 1.0.0", "default"), 90),
         Part("Updates as CUDA graphs", (*updates, "default", "graph"), 90),
-        Part("Sentences of all lengths", (f"{here}.mixed_lengths",), 90),
         Part("Updates with torch.compile", (*updates, "compiled", "compiled graph"), 240),
         Part("Tests that need a GPU", tests, 240, toy=("pytest", "--version")),
     ]

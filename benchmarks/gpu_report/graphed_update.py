@@ -1,25 +1,18 @@
-"""Whole updates as CUDA graphs, for which the host starts one operation instead of a thousand.
+"""An update recorded as a CUDA graph, for which the host starts one operation instead of a thousand.
 
-A graph has fixed shapes, so batches must have few. This is only measured: in batches of few shapes, other
-sentences share an update, and up to a seventh of the tokens is padding.
+It is here to measure what a training would gain from this: the graph has the same losses, gradients and
+optimizer step as `queue_update`, and each replay gets its batch and learning rate from tensors. What is not
+measured: batches of a training have many shapes, and each shape needs a graph of its own, or padding.
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from jaxtyping import Float, Int
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from convs2s.ids.batching import Indices
-from convs2s.ids.vocabulary import EOS, PAD
-from convs2s.train.training import Pairs, Training
-
-LONGEST_USUAL = 60
-CLASSES = 32
-QUANTILES = (0.25, 0.5, 0.75, 0.95, 1.0)
+from convs2s.train.optimizer import Nesterov
+from convs2s.train.training import Training
 
 
 class Recorded(NamedTuple):
@@ -31,18 +24,23 @@ class Recorded(NamedTuple):
 
 
 class GraphedUpdate:
-    """Makes updates: the first of a shape as it is, the second recorded, and replayed from then on.
+    """Makes updates on batches of one shape: the first as it is, the second recorded, then replayed.
 
     On a CPU, all are made as they are.
 
-    Attributes:
-        recorded: by the shapes of source and target.
+    Raises:
+        ValueError: with another optimizer than Nesterov's. Adam's count of updates is a number of Python's,
+            which a graph would repeat.
     """
 
     def __init__(self, training: Training, losses: nn.Module) -> None:
+        if not isinstance(training.optimizer, Nesterov):
+            raise ValueError(
+                "expected a preset with Nesterov's gradient: other optimizers cannot be recorded."
+            )
         self.training, self.losses = training, losses
-        self.recorded: dict[tuple[torch.Size, torch.Size], Recorded] = {}
-        self.seen: set[tuple[torch.Size, torch.Size]] = set()
+        self.recorded: Recorded | None = None
+        self.is_first = True
 
     def queue(
         self, source: Int[Tensor, "B S"], target: Int[Tensor, "B T"], tokens: int, learning_rate: float
@@ -57,23 +55,20 @@ class GraphedUpdate:
             numbers = numbers.pin_memory()
         scale, rate = numbers.to(source.device, non_blocking=True).unbind()
         inputs = source, target, scale, rate
-        shapes = source.shape, target.shape
-        if shapes not in self.seen or not source.is_cuda:
-            self.seen.add(shapes)
+        if self.is_first or not source.is_cuda:
+            self.is_first = False
             return self.update(*inputs)
-        if shapes not in self.recorded:
-            self.recorded[shapes] = self.record(*(tensor.clone() for tensor in inputs))
-        recorded = self.recorded[shapes]
-        for place, tensor in zip(recorded.inputs, inputs, strict=True):
+        if self.recorded is None:
+            self.recorded = self.record(*(tensor.clone() for tensor in inputs))
+        for place, tensor in zip(self.recorded.inputs, inputs, strict=True):
             place.copy_(tensor)
-        recorded.graph.replay()
-        return recorded.result
+        self.recorded.graph.replay()
+        return self.recorded.result
 
     def record(self, *inputs: Tensor) -> Recorded:
-        """Record an update, without making it; all graphs share memory, as one runs at a time."""
-        pool = next((recorded.graph.pool() for recorded in self.recorded.values()), None)
+        """Record an update, without making it."""
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=pool):
+        with torch.cuda.graph(graph):
             result = self.update(*inputs)
         return Recorded(graph, inputs, result)
 
@@ -85,51 +80,3 @@ class GraphedUpdate:
         (loss * scale).backward()
         norm = self.training.optimizer.update(learning_rate, self.training.params.clip_norm)
         return torch.stack([loss.detach(), norm])
-
-
-class PaddedBatch(NamedTuple):
-    """A batch of few shapes.
-
-    Attributes:
-        sentences: their indices.
-        size: sentences that every batch of this shape has; the last ones may be empty.
-        source, target: lengths that all are padded to.
-    """
-
-    sentences: Indices
-    size: int
-    source: int
-    target: int
-
-    def arrays(self, pairs: Pairs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return padded ids; the source of an empty pair is EOS alone, its target nothing but padding."""
-        source = np.full((self.size, self.source), PAD, dtype=np.int64)
-        target = np.full((self.size, self.target), PAD, dtype=np.int64)
-        source[:, 0] = EOS
-        for row, sentence in enumerate(self.sentences.tolist()):
-            for side, corpus in ((source, pairs.source), (target, pairs.target)):
-                ids = corpus[sentence]
-                side[row, : len(ids)] = ids
-        return source, target
-
-
-def cut_into_few_shapes(source: Indices, target: Indices, tokens: int) -> Iterator[PaddedBatch]:
-    """Yield batches of sentences with these lengths, each of at most `tokens` padded tokens a side.
-
-    Source lengths are divided into classes, each class into a few by target length.
-    """
-    ends = np.unique(np.quantile(source, np.linspace(0, 1, CLASSES + 1)[1:], method="higher"))
-    longest = np.geomspace(LONGEST_USUAL, max(LONGEST_USUAL, source.max()), 8).astype(int)
-    ends = np.unique([*ends[ends < LONGEST_USUAL], *longest[longest < source.max()], source.max()])
-    classes = np.searchsorted(ends, source)
-    for number, source_end in enumerate(ends.tolist()):
-        members = np.flatnonzero(classes == number)
-        if not len(members):
-            continue
-        target_ends = np.unique(np.quantile(target[members], QUANTILES, method="higher"))
-        parts = np.searchsorted(target_ends, target[members])
-        for part, target_end in enumerate(target_ends.tolist()):
-            cell = members[parts == part]
-            size = max(1, tokens // max(source_end, target_end))
-            for start in range(0, len(cell), size):
-                yield PaddedBatch(cell[start : start + size], size, source_end, target_end)

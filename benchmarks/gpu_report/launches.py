@@ -6,6 +6,7 @@ system call takes 0.1 to 0.2 us, and many times as long under gVisor. A host tha
 processor time waits, for the driver or for a processor.
 """
 
+import argparse
 import os
 import threading
 import time
@@ -16,12 +17,13 @@ from pathlib import Path
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from benchmarks.gpu_report.results import Results, begin, device_seconds, output, query
-from benchmarks.gpu_report.training import build_random, first_batch
-from benchmarks.machine import wait
+from benchmarks.gpu_report.results import device_seconds, output, part, query
+from benchmarks.gpu_report.training import build_random, load_batch
+from benchmarks.harness import Report, wait
 from benchmarks.operations import count_operations
+from benchmarks.synthetic import queue_next
 from convs2s.base.parallel import cores
-from convs2s.train.batch_update import finish_update, queue_update
+from convs2s.train.batch_update import finish_update
 
 CALLS = 500  # fewer than the launches that a driver queues, about 1,000, after which the host waits
 ROUNDS = 9
@@ -95,90 +97,90 @@ class ThreadSwitch:
         self.answer.acquire()
 
 
-def measure_calls(device: torch.device, results: Results) -> None:
+def measure_calls(device: torch.device, report: Report) -> None:
     """Measure single calls."""
-    results.begin("Single calls, microseconds of the host", ("call", "wall", "processor"))
+    report.table(("call", "wall", "processor"), "Single calls, microseconds of the host")
     for name, work, calls in list_calls(device):
         wall, processor = microseconds(work, device, calls)
-        results.add(call=name, wall_us=wall, processor_us=processor)
+        report.add(call=name, wall_us=wall, processor_us=processor)
     if device.type == "cuda":
         x = torch.zeros(1, device=device)
         gpu = 1e6 * device_seconds(lambda: x.add_(1.0), device, CALLS)
-        results.add(call="the GPU's own time for an operation, in a CUDA graph", wall_us=gpu, processor_us="")
+        report.add(call="the GPU's own time for an operation, in a CUDA graph", wall_us=gpu, processor_us="")
 
 
 def measure_updates(
-    presets: Sequence[str], tokens: int, device: torch.device, toy: bool, results: Results
+    presets: Sequence[str], tokens: int, device: torch.device, toy: bool, report: Report
 ) -> None:
     """Measure how long updates take to queue, and to be done."""
-    results.begin(
-        f"Updates of {tokens:,} tokens in bfloat16, milliseconds",
+    report.table(
         ("preset", "operations", "to queue", "of processor", "until done", "us an operation", "the limit is"),
+        f"Updates of {tokens:,} tokens in bfloat16, milliseconds",
     )
     for preset in presets:
         with build_random(preset, tokens, device, toy) as training:
-            losses, loaded = training.losses(0.0).train(), first_batch(training)
+            losses, loaded = training.losses(0.0).train(), load_batch(training)
             for _ in range(3):
-                queue_update(training, losses, loaded, 0.1)
+                queue_next(training, losses, loaded)
             with count_operations() as operations:
-                queue_update(training, losses, loaded, 0.1)
+                queue_next(training, losses, loaded)
             rounds = []
             for _ in range(ROUNDS):
                 wait(device)
                 start, processor = time.perf_counter(), time.process_time()
-                queued = queue_update(training, losses, loaded, 0.1)
+                queued = queue_next(training, losses, loaded)
                 to_queue, of_processor = time.perf_counter() - start, time.process_time() - processor
-                finish_update(training, queued, loaded, 0.1)
+                finish_update(training, queued, loaded, training.learning_rate())
                 rounds.append((time.perf_counter() - start, to_queue, of_processor))
         median_round = sorted(rounds)[ROUNDS // 2]
         done, to_queue, of_processor = median_round
         launches = operations.launches.total()
-        results.add(
+        report.add(
             preset=preset, operations=launches, queue_ms=1e3 * to_queue, processor_ms=1e3 * of_processor,
             done_ms=1e3 * done, us_per_operation=1e6 * to_queue / launches,
             limit="the host" if done < 1.1 * to_queue else "the device",
         )  # fmt: skip
 
 
-def profile_update(preset: str, tokens: int, device: torch.device, toy: bool, results: Results) -> None:
+def profile_update(preset: str, tokens: int, device: torch.device, toy: bool, report: Report) -> None:
     """Profile an update: calls of the driver, the longest operations, and how busy the GPU is."""
     kinds = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if device.type == "cuda" else [])
     with build_random(preset, tokens, device, toy) as training:
-        losses, loaded = training.losses(0.0).train(), first_batch(training)
+        losses, loaded = training.losses(0.0).train(), load_batch(training)
         for _ in range(3):
-            queue_update(training, losses, loaded, 0.1)
+            queue_next(training, losses, loaded)
         wait(device)
         with profile(activities=kinds) as profiled:
             start = time.perf_counter()
-            queue_update(training, losses, loaded, 0.1)
+            queue_next(training, losses, loaded)
             wait(device)
             seconds = time.perf_counter() - start
     events = profiled.key_averages()
-    results.begin(
-        f"An update of {preset} under PyTorch's profiler, which slows the host: {1e3 * seconds:.1f} ms",
+    report.table(
         ("call", "times", "us each, on the host", "ms, on the GPU"),
+        f"An update of {preset} under PyTorch's profiler, which slows the host: {1e3 * seconds:.1f} ms",
     )
     longest = sorted(events, key=lambda event: -event.self_cpu_time_total)[:12]
     of_runtime = [event for event in events if event.key in RUNTIME and event not in longest]
     for event in of_runtime + longest:
-        results.add(
+        report.add(
             call=event.key, times=event.count, host_us=event.self_cpu_time_total / event.count,
             gpu_ms=event.self_device_time_total / 1e3,
         )  # fmt: skip
     busy = sum(event.self_device_time_total for event in events) / 1e6
     if busy:
-        results.add(call="all", times="", host_us="", gpu_ms=1e3 * busy)
+        report.add(call="all", times="", host_us="", gpu_ms=1e3 * busy)
         print(f"\nThe GPU computes {100 * busy / seconds:.0f} % of the time.")
 
 
-def list_hints(device: torch.device, results: Results) -> None:
+def list_hints(device: torch.device, report: Report) -> None:
     """List what may slow the host down and can be seen from here."""
-    results.begin("The machine", ("what", "value"))
+    report.table(("what", "value"), "The machine")
     hints: dict[str, object] = {
-        "kernel (gVisor calls itself 4.4.0)": read("/proc/version"),
+        "kernel (gVisor calls itself 4.4.0)": read_short("/proc/version"),
         "kernel's log": output(["dmesg"]),
         "processors of this process, load": f"{cores()}, {os.getloadavg()}",
-        "processor time that a container may use": read("/sys/fs/cgroup/cpu.max"),
+        "processor time that a container may use": read_short("/sys/fs/cgroup/cpu.max"),
         "variables": {name: os.environ[name] for name in VARIABLES if name in os.environ},
     }
     if device.type == "cuda":
@@ -191,10 +193,10 @@ def list_hints(device: torch.device, results: Results) -> None:
             "confidential computing": output(["nvidia-smi", "conf-compute", "--get-cc-feature"]),
         }
     for name, value in hints.items():
-        results.add(what=name, value=str(value))
+        report.add(what=name, value=str(value))
 
 
-def read(path: str) -> str:
+def read_short(path: str) -> str:
     """Return a short file of the system, or that there is none."""
     try:
         return Path(path).read_text(encoding="utf-8").strip()
@@ -202,18 +204,18 @@ def read(path: str) -> str:
         return "unknown"
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print, each table on its own."""
-    options, device, results = begin(__doc__, arguments)
+def measure(options: argparse.Namespace, device: torch.device, report: Report) -> None:
+    """Measure each table on its own."""
     presets = ["tatoeba-en-de"] if options.toy else ["multi30k-en-de", "wmt14-en-de-paper"]
     tokens = 60 if options.toy else 4000
-    results.attempt(partial(measure_calls, device, results))
-    results.attempt(partial(measure_updates, presets, tokens, device, options.toy, results))
-    results.attempt(partial(list_hints, device, results))
+    report.attempt(partial(measure_calls, device, report))
+    report.attempt(partial(measure_updates, presets, tokens, device, options.toy, report))
+    report.attempt(partial(list_hints, device, report))
     for preset in presets:
-        results.attempt(partial(profile_update, preset, tokens, device, options.toy, results))
-    results.end()
+        report.attempt(partial(profile_update, preset, tokens, device, options.toy, report))
 
+
+main = part(__doc__, measure)
 
 if __name__ == "__main__":
     main()

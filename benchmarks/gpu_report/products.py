@@ -4,16 +4,16 @@ Each linear map takes three products for a batch: forward, the gradient of its i
 The products of the attention are left out: they are small.
 """
 
+import argparse
 from collections import Counter
-from collections.abc import Sequence
 from functools import partial
 
 import torch
 from torch import nn
 
-from benchmarks.gpu_report.results import Results, begin, device_seconds
+from benchmarks.gpu_report.results import device_seconds, part
 from benchmarks.gpu_report.training import model_params
-from benchmarks.machine import product_peak
+from benchmarks.harness import DTYPES, Report, product_peak
 from convs2s.ids.vocabulary import PAD
 from convs2s.model.seq2seq import Seq2Seq
 
@@ -26,13 +26,13 @@ def list_maps(preset: str, toy: bool) -> Counter[tuple[int, int]]:
     return Counter((m.in_features, m.out_features) for m in model.modules() if isinstance(m, nn.Linear))
 
 
-def measure(
-    preset: str, tokens: int, large: float, device: torch.device, toy: bool, results: Results
+def measure_update(
+    preset: str, tokens: int, large: float, device: torch.device, toy: bool, report: Report
 ) -> None:
     """Measure all products of an update."""
-    results.begin(
-        f"Products of {preset}, {tokens:,} tokens, bfloat16, in TFLOP/s",
+    report.table(
         ("inputs, outputs", "maps", "forward", "gradient of the input", "of the weight"),
+        f"Products of {preset}, {tokens:,} tokens, bfloat16, in TFLOP/s",
     )
     total_flop = total_seconds = 0.0
     for (inputs, outputs), count in sorted(list_maps(preset, toy).items()):
@@ -46,34 +46,31 @@ def measure(
         rates = [flop / each / 1e12 for each in seconds]
         total_flop += 3 * count * flop
         total_seconds += count * sum(seconds)
-        results.add(
+        report.add(
             map=f"{inputs}, {outputs}", maps=count, forward=rates[0], input_gradient=rates[1],
             weight_gradient=rates[2],
         )  # fmt: skip
     share = total_flop / total_seconds / large
-    print(
-        f"\nTogether {1e3 * total_seconds:.1f} ms, at {100 * share:.0f} % of a large product's speed.",
-        flush=True,
-    )
-    results.add(
-        map="all", maps="", ms=1e3 * total_seconds, tflops=total_flop / total_seconds / 1e12, share=share
-    )
+    report.add(
+        f"all: {1e3 * total_seconds:.1f} ms, {100 * share:.0f} % of a large product's speed", "", "", "", "",
+        map="all", ms=1e3 * total_seconds, tflops=total_flop / total_seconds / 1e12, share=share,
+    )  # fmt: skip
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print."""
-    options, device, results = begin(__doc__, arguments)
-    results.begin("Large products, TFLOP/s", ("precision", "TFLOP/s"))
-    large = {name: product_peak(name, device) for name in ("float32", "bfloat16")}
+def measure(options: argparse.Namespace, device: torch.device, report: Report) -> None:
+    """Measure large products, then those of some models and sizes of an update."""
+    report.table(("precision", "TFLOP/s"), "Large products, TFLOP/s")
+    large = {name: product_peak(name, device) for name in DTYPES}
     for name, rate in large.items():
-        results.add(precision=name, tflops=rate / 1e12)
+        report.add(precision=name, tflops=rate / 1e12)
     presets = ["tatoeba-en-de"] if options.toy else ["wmt14-en-de-paper", "multi30k-en-de"]
     for preset in presets:
         for tokens in (64,) if options.toy else (16000, 4000, 64000):
-            large_speed = large["bfloat16"]
-            results.attempt(partial(measure, preset, tokens, large_speed, device, options.toy, results))
-    results.end()
+            speed = large["bfloat16"]
+            report.attempt(partial(measure_update, preset, tokens, speed, device, options.toy, report))
 
+
+main = part(__doc__, measure)
 
 if __name__ == "__main__":
     main()

@@ -1,77 +1,39 @@
-"""How a part of the report measures, and what it writes: each row at once, in Markdown and JSON."""
+"""What the parts of the report share: the option --toy, the device, what the system says, and times."""
 
 import argparse
 import statistics
 import subprocess
-import sys
 import time
-import traceback
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
 import torch
 
-from benchmarks.machine import machine, make_parser, print_head, print_row, wait, write_report
+from benchmarks.harness import AddOptions, Main, Report, program, wait
 from convs2s.train.setup import keep_freed_memory
 
 
-@dataclass
-class Results:
-    """The rows of a part so far; a part that is killed leaves them in the file."""
-
-    path: Path | None
-    about: dict[str, Any]
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    table: str = ""
-    has_failed: bool = False
-
-    def begin(self, table: str, columns: Sequence[str]) -> None:
-        """Begin a table."""
-        self.table = table
-        print(f"\n{table}\n", flush=True)
-        print_head(columns)
-
-    def attempt(self, work: Callable[[], object]) -> None:
-        """Do some work; if it fails, print the error and go on: the rest may work."""
-        try:
-            work()
-        except Exception:
-            print(f"\n```\n{traceback.format_exc()}```", flush=True)
-            self.has_failed = True
-
-    def end(self) -> None:
-        """End the program, with status 1 if any work failed."""
-        sys.exit(1 if self.has_failed else 0)
-
-    def add(self, **values: object) -> None:
-        """Add a row: the values of the table's columns, in their order."""
-        print_row(list(values.values()))
-        self.rows.append({"table": self.table, **values})
-        write_report(self.path, self.about, self.rows)
-
-
-def begin(
+def part(
     description: str | None,
-    arguments: Any,
-    add_options: Callable[[argparse.ArgumentParser], None] = lambda _: None,
-) -> tuple[argparse.Namespace, torch.device, Results]:
-    """Read the options of a part; return them, the device, and where results go."""
-    parser = make_parser(description)
-    parser.add_argument("--toy", action="store_true", help="at toy size, on the CPU")
-    add_options(parser)
-    options = parser.parse_args(arguments)
-    keep_freed_memory()
-    device = torch.device("cpu" if options.toy else "cuda")
-    about = {"machine": machine()}
-    if device.type == "cuda":
-        about["machine"] |= {
-            "driver": query("driver_version"),
-            "gpu_clock_now_and_highest": query("clocks.sm,clocks.max.sm"),
-        }
-    print(", ".join(f"{name} {value}" for name, value in about["machine"].items()), flush=True)
-    return options, device, Results(options.json, about)
+    measure: Callable[[argparse.Namespace, torch.device, Report], None],
+    add_options: AddOptions = lambda _: None,
+) -> Main:
+    """Return the `main` of a part: it measures on a GPU, or with --toy at toy size on the CPU."""
+
+    def add_all_options(parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--toy", action="store_true", help="at toy size, on the CPU")
+        add_options(parser)
+
+    def measure_there(options: argparse.Namespace, report: Report) -> None:
+        keep_freed_memory()
+        device = torch.device("cpu" if options.toy else "cuda")
+        if device.type == "cuda":
+            report.about["machine"] |= {
+                "driver": query("driver_version"),
+                "gpu_clock_now_and_highest": query("clocks.sm,clocks.max.sm"),
+            }
+        measure(options, device, report)
+
+    return program(description, add_all_options, measure_there)
 
 
 def query(fields: str) -> str:

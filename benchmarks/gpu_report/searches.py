@@ -3,8 +3,8 @@
 Models have random weights, and sentences have lengths like those of WMT. Hypotheses of random models do not
 end by themselves, so they end at the length of the source. --model and --source measure a real model, too.
 Speeds are sentences per second from ids to ids, in sorted batches: in the first pass, in which shapes are
-new, and in the second. The last column counts sentences whose best hypotheses are
-the same as the host's; in bfloat16 equal scores may be ordered otherwise.
+new, and in the second. The last column counts sentences whose best hypotheses are the same as the host's; in
+bfloat16 equal scores may be ordered otherwise.
 """
 
 import argparse
@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.gpu_report.mixed_lengths import draw_lengths
-from benchmarks.gpu_report.results import Results, begin
+from benchmarks.gpu_report.results import part
 from benchmarks.gpu_report.training import model_params
+from benchmarks.harness import Report, add_common
+from benchmarks.synthetic import random_ids, random_model
 from convs2s.config.translate import TranslateParams
 from convs2s.ids.batching import pad
-from convs2s.ids.vocabulary import EOS, PAD
-from convs2s.model.initialization import fold_weight_norm
+from convs2s.ids.vocabulary import PAD
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import load_model
 from convs2s.package.translator import load
@@ -36,28 +36,23 @@ SHARPNESS = 4.0
 """By which random output weights are multiplied; otherwise all tokens are nearly as likely as all others."""
 
 
-def random_model(preset: str, device: torch.device, toy: bool) -> Seq2Seq:
-    """Return a preset's model with random weights."""
-    torch.manual_seed(1)
-    params, entries = model_params(preset, toy)
-    model = Seq2Seq(params, entries, entries, PAD, dropout=0.0)
-    fold_weight_norm(model)
-    with torch.no_grad():
-        model.output_layer.weight.mul_(SHARPNESS)
-    return model.to(device).eval().requires_grad_(False)
+def decided_model(preset: str, device: torch.device, toy: bool) -> Seq2Seq:
+    """Return a preset's model with random weights that prefers some tokens to others."""
+    model = random_model(*model_params(preset, toy))
+    model.output_layer.weight.mul_(SHARPNESS)
+    return model.to(device)
 
 
 def random_sentences(count: int, entries: int) -> Ids:
-    """Return source sentences."""
-    lengths, _ = draw_lengths(count)
+    """Return source sentences with lengths like those of WMT, EOS included."""
     random = np.random.default_rng(1)
-    return [[*random.integers(3, entries, length - 1).tolist(), EOS] for length in lengths.tolist()]
+    lengths = np.clip(random.lognormal(np.log(24), 0.62, count).round(), 2, 250).astype(np.int64)
+    return [ids.tolist() for ids in random_ids(random, entries, lengths)]
 
 
-def read_sentences(folder: Path, source: Path, count: int) -> Ids:
-    """Return the sentences of a text as ids of a model folder."""
+def encode_lines(folder: Path, lines: Sequence[str]) -> Ids:
+    """Return the lines of a text as ids of a model folder."""
     translator = load(folder, "cpu", precision="float32")
-    lines = source.read_text(encoding="utf-8").splitlines()[:count]
     return [
         translator.words.source.encode(words) for line in lines if (words := translator.source.tokenize(line))
     ]
@@ -70,24 +65,24 @@ def run(search: Any, model: StepwiseModel, batches: Sequence[Any]) -> tuple[floa
     return time.perf_counter() - start, [ranked[0].tokens for ranked in found]
 
 
-def measure(
+def measure_searches(
     name: str,
     seq2seq: Seq2Seq,
     sentences: Ids,
     params: TranslateParams,
     precision: str,
     size: int,
-    results: Results,
+    report: Report,
 ) -> None:
     """Measure all searches in batches of one size."""
     model = StepwiseModel(seq2seq.to(getattr(torch, precision)))
     device = model.output_biases.device
     ordered = sorted(sentences, key=len)
-    parts = [ordered[start : start + size] for start in range(0, len(ordered), size)]
+    groups = [ordered[start : start + size] for start in range(0, len(ordered), size)]
     batches = []
-    for part in parts:
-        limits = [int(params.max_length_ratio * (len(ids) - 1) + params.max_length_extra) for ids in part]
-        source = torch.from_numpy(pad([np.array(ids) for ids in part], PAD))
+    for group in groups:
+        limits = [int(params.max_length_ratio * (len(ids) - 1) + params.max_length_extra) for ids in group]
+        source = torch.from_numpy(pad([np.array(ids) for ids in group], PAD))
         batches.append((source.to(device), limits))
     expected: list[list[int]] = []
     for way in ("host", "device"):
@@ -96,7 +91,7 @@ def measure(
         again, _ = run(search, model, batches)
         expected = expected or found
         same = sum(one == other for one, other in zip(found, expected, strict=True))
-        results.add(
+        report.add(
             model=name, precision=precision, beam=params.beam_size, batch=size, search=way,
             first=len(ordered) / first, again=len(ordered) / again, same=f"{same} of {len(ordered)}",
         )  # fmt: skip
@@ -104,34 +99,33 @@ def measure(
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of a real model."""
-    parser.add_argument("--model", type=Path, help="model folder")
-    parser.add_argument("--source", type=Path, help="text that it translates")
+    add_common(parser, model=None, source=None)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print."""
-    options, device, results = begin(__doc__, arguments, add_options)
+def measure(options: argparse.Namespace, device: torch.device, report: Report) -> None:
+    """Measure each model in both precisions."""
     toy = options.toy
-    columns = ("model", "precision", "beam", "batch", "search", "sentences/s, first", "again", "same")
-    results.begin("Beam search, on sorted batches", columns)
     presets = {"tatoeba-en-de": 40} if toy else {"multi30k-en-de": 2048, "wmt14-en-de-paper": 1024}
     params = preset_params("tatoeba-en-de").translate.model_copy(update={"n_best": 1, "beam_size": 5})
     to_source = params.model_copy(update={"max_length_ratio": 1.0, "max_length_extra": 0})
     models: dict[str, tuple[Seq2Seq, Ids, TranslateParams]] = {}
     if options.model is not None:
         real = load_model(options.model, device)
-        sentences = read_sentences(options.model, options.source, 40 if toy else 4096)
+        sentences = encode_lines(options.model, report.draw(options.source, 40 if toy else 4096))
         models["the given model"] = real, sentences, params
     for preset, count in presets.items():
-        model = random_model(preset, device, toy)
+        model = decided_model(preset, device, toy)
         sentences = random_sentences(count, len(model.output_layer.weight))
         models[preset] = model, sentences, to_source
+    columns = ("model", "precision", "beam", "batch", "search", "sentences/s, first", "again", "same")
+    report.table(columns, "Beam search, on sorted batches")
     for name, given in models.items():
         for precision in ("float32", "bfloat16"):
             for size in (20,) if toy else (1024, 128):
-                results.attempt(partial(measure, name, *given, precision, size, results))
-    results.end()
+                report.attempt(partial(measure_searches, name, *given, precision, size, report))
 
+
+main = part(__doc__, measure, add_options)
 
 if __name__ == "__main__":
     main()

@@ -16,20 +16,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from benchmarks.gpu_report.direct_convolution import DirectConvolution
 from benchmarks.gpu_report.graphed_update import GraphedUpdate
-from benchmarks.gpu_report.results import Results, begin, median_seconds
-from benchmarks.gpu_report.training import build_random, first_batch
-from benchmarks.machine import flop_per_unit, product_peak
-from convs2s.model.glu_block import GluConvolution
-from convs2s.train.batch_update import queue_update
-from convs2s.train.choose_layers import replace_modules
+from benchmarks.gpu_report.results import median_seconds, part
+from benchmarks.gpu_report.training import build_random, load_batch
+from benchmarks.harness import Report, flop_per_unit, product_peak
+from benchmarks.synthetic import queue_next
 from convs2s.train.training import Training
 
-VARIANTS = ("version 1.0.0", "default", "no windows", "graph", "compiled", "compiled graph")
+VARIANTS = ("version 1.0.0", "default", "graph", "compiled", "compiled graph")
 PEAKS = {"H100": 989e12, "H200": 989e12, "A100": 312e12, "L40S": 362e12, "L4": 121e12, "B200": 2250e12}
 """FLOP/s in bfloat16 by the data sheets, of dense products; by a part of the GPU's name."""
-RATE = 0.1
 CHECKED = 4
 
 
@@ -44,9 +40,9 @@ def build(
 ) -> Iterator[tuple[Training, Callable[[], Tensor]]]:
     """Build a training; yield it and what queues an update and returns the loss, and the norm last."""
     with build_random(preset, tokens, device, toy, **changes) as training:
-        choose_variant(training, variant)
+        training.lists_tokens = variant == "version 1.0.0"
         losses = training.losses(0.0).train()
-        loaded = first_batch(training)
+        loaded = load_batch(training)
         source, target, _ = loaded.parts[0]
         if "compiled" in variant:
             losses.compile(dynamic="graph" not in variant)
@@ -54,21 +50,16 @@ def build(
 
         def update() -> Tensor:
             if "graph" not in variant:
-                return queue_update(training, losses, loaded, RATE)
+                return queue_next(training, losses, loaded)
             torch.manual_seed(training.state.updates)
-            return graphed.queue(source, target, loaded.batch.target_tokens, RATE)
+            rate = training.learning_rate()
+            training.state.updates += 1
+            return graphed.queue(source, target, loaded.batch.target_tokens, rate)
 
         yield training, update
 
 
-def choose_variant(training: Training, variant: str) -> None:
-    """Give a training the layers of a variant."""
-    training.lists_tokens = variant == "version 1.0.0"
-    if variant == "no windows":
-        replace_modules(training.model, GluConvolution, DirectConvolution)
-
-
-def compare(preset: str, variants: Sequence[str], device: torch.device, toy: bool, results: Results) -> None:
+def compare(preset: str, variants: Sequence[str], device: torch.device, toy: bool, report: Report) -> None:
     """Compare losses and norms of a few updates, without dropout, with those of the plain layers."""
     found = {}
     for variant in dict.fromkeys(["version 1.0.0", *variants]):
@@ -79,11 +70,11 @@ def compare(preset: str, variants: Sequence[str], device: torch.device, toy: boo
     expected = found["version 1.0.0"]
     for variant in variants:
         difference = float(((found[variant] - expected) / expected).abs().max())
-        results.add(preset=preset, variant=variant, difference=difference)
+        report.add(preset=preset, variant=variant, difference=difference)
 
 
-def measure(
-    preset: str, tokens: int, variant: str, large: float, device: torch.device, toy: bool, results: Results
+def measure_update(
+    preset: str, tokens: int, variant: str, large: float, device: torch.device, toy: bool, report: Report
 ) -> None:
     """Measure updates of one size."""
     gc.collect()
@@ -98,11 +89,11 @@ def measure(
             update()[0].item()
         started = time.perf_counter() - start
         seconds = median_seconds(update, device, 9)
-        made = first_batch(training).batch.target_tokens
+        made = load_batch(training).batch.target_tokens
     flop = made * flop_per_token(preset, device, toy)
     name = torch.cuda.get_device_name() if on_gpu else ""
     peak = next((peak for part, peak in PEAKS.items() if part in name), None)
-    results.add(
+    report.add(
         preset=preset, tokens=tokens, variant=variant, ms=1e3 * seconds, tokens_per_second=made / seconds,
         tflops=flop / seconds / 1e12, of_peak="" if peak is None else 100 * flop / seconds / peak,
         of_large_product=100 * flop / seconds / large,
@@ -117,7 +108,7 @@ def flop_per_token(preset: str, device: torch.device, toy: bool) -> float:
     """Return the FLOP of an update's products for a target token."""
     if preset not in FLOP:
         with build(preset, 100, "version 1.0.0", device, toy) as (training, update):
-            tokens = first_batch(training).batch.target_tokens
+            tokens = load_batch(training).batch.target_tokens
 
             def work() -> float:
                 update()
@@ -132,27 +123,27 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=VARIANTS)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Compare, measure and print."""
-    options, device, results = begin(__doc__, arguments, add_options)
+def measure(options: argparse.Namespace, device: torch.device, report: Report) -> None:
+    """Compare, then measure all sizes of an update."""
     toy = options.toy
     large = product_peak("bfloat16", device)
-    presets = ["tatoeba-en-de"] if toy else ["multi30k-en-de", "wmt14-en-de-paper"]
+    presets = ["multi30k-en-de"] if toy else ["multi30k-en-de", "wmt14-en-de-paper"]
     eager = [variant for variant in options.variants if "compiled" not in variant]
     if eager:
         columns: Sequence[str] = ("preset", "variant", "difference")
-        results.begin("Largest relative difference to version 1.0.0, in float32", columns)
+        report.table(columns, "Largest relative difference to version 1.0.0, in float32")
         for preset in presets:
-            results.attempt(partial(compare, preset, eager, device, toy, results))
+            report.attempt(partial(compare, preset, eager, device, toy, report))
     columns = ("preset", "tokens", "variant", "ms", "tokens/s", "TFLOP/s", "of the peak, %",
                "of a large product, %", "MiB", "start, s")  # fmt: skip
-    results.begin(f"Updates in bfloat16; a large product reaches {large / 1e12:.3g} TFLOP/s", columns)
+    report.table(columns, f"Updates in bfloat16; a large product reaches {large / 1e12:.3g} TFLOP/s")
     for tokens in (100,) if toy else (16000, 4000, 64000):
         for preset in presets:
             for variant in options.variants:
-                results.attempt(partial(measure, preset, tokens, variant, large, device, toy, results))
-    results.end()
+                report.attempt(partial(measure_update, preset, tokens, variant, large, device, toy, report))
 
+
+main = part(__doc__, measure, add_options)
 
 if __name__ == "__main__":
     main()

@@ -1,90 +1,293 @@
-"""Each benchmark runs at toy size and compares what it names."""
+"""Every benchmark runs at toy size, and its rows and figures are those that it promises."""
 
 import importlib
 import json
+import math
 import shlex
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-from benchmarks import align, machine, overhead, round_trip, translate_large
-from convs2s.base.files import write_lines
+from benchmarks import align, harness, overhead, round_trip, serve, train_step, translate_large
+from benchmarks.__main__ import list_benchmarks
+from benchmarks.corpus import TRAIN
+from benchmarks.synthetic import only_batch, random_training
+from convs2s.base.files import read_lines, write_lines
+from pipelines.preset import preset_params
 from tests.package.small_package import write_small_package
 
 SOURCES = ["Das ist ein Haus .", "Hund", "", "Maus und Haus", "der Hund", "die Maus"]
 TARGETS = ["Das ist ein Haus .", "Hund", "", "noch eins", "ein Hund", "die Maus aus"]
+WORDS_PER_LINE = {5: 13 / 5, 6: 13 / 6}
+"""Of SOURCES, by the number of lines: without the blank one, and with it."""
 
 
-@pytest.fixture(autouse=True)
-def _small_products(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(machine.ROWS, "cpu", 256)
+@dataclass(frozen=True)
+class Run:
+    """A run at toy size.
+
+    Attributes:
+        options: of the command line; {folder} has a model folder `package`, and the texts above.
+        names: the keys that say what a row is of.
+        rows: their values, in order.
+        figures: how many a row must have besides, all finite and positive.
+        equal: keys whose value must be 1: shares of what must be equal.
+        can_be_zero: keys whose figures do not count, as they need not be positive.
+        lines: of the text from which it translates, if the mean number of their words is reported.
+        is_slow: whether it takes more than a few seconds.
+    """
+
+    options: str
+    names: Sequence[str]
+    rows: Sequence[tuple[object, ...]]
+    figures: int
+    equal: Sequence[str] = ()
+    can_be_zero: Sequence[str] = ()
+    lines: int = 0
+    is_slow: bool = True
 
 
-@pytest.mark.slow
-def test_align(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each aligner runs in a process of its own; over both pairs, 1 of 3 and of 2 links is common."""
-    links = [[(0, 0), (1, 1), (0, 0)], [(0, 1)]]
-    true = [[(0, 0)], [(1, 0)]]
-    assert align.alignment_error_rate(links, true) == pytest.approx(1 - 2 * 1 / 5)
-    text = tmp_path / "text"
-    write_lines(text, ["a b", "c"])
-    align.main([f"--source={text}", f"--target={text}", "--rounds=1", "--iterations=1"])
-    header, *rows = capsys.readouterr().out.splitlines()
-    assert header.split("  ")[-1].strip() == "equal entries"
-    assert rows[0].split()[0] == "builtin" and rows[0].split()[-1] == "1.0"
-
-
-SMALL_MODEL = "--model {folder}/package"
-SIDES = f"{SMALL_MODEL} --source {{folder}}/a.de {{folder}}/b.de --target {{folder}}/a.en {{folder}}/b.en"
-OPTIONS = {  # and the number of rows of results
-    "data_stages": ("--pairs 30 60 90 --last tokenize --folder {folder}", 3),
-    "overhead": ("--no-dvc --rounds 1", 2),
-    "sentences": (f"{SMALL_MODEL} --source {{folder}}/a.de --target {{folder}}/a.en --joined 1", 1),
-    "serve": (f"{SMALL_MODEL} --source {{folder}}/a.de --clients 1 2 --requests 6", 4),
-    "table3": (f"{SIDES} --settings threads workers --threads 1 --workers 2 --beams 1 2", 4),
-    "text_to_text": (f"{SMALL_MODEL} --source {{folder}}/a.de --device cpu --beam-size 2 --rounds 1", 3),
-    "train_step": ("--presets tatoeba-en-de --channels 16 --entries 40 --rounds 1 --updates 1 --threads 1 "
-                   "--precisions float32 bfloat16", 4),
-    "translate": (f"{SMALL_MODEL} --source {{folder}}/a.de --beam-sizes 2 --rounds 1 --lines-at-once 2", 3),
-    "translate_large": ("--channels 8 --entries 60 --selected 20 --sentences 3 --tokens 4 --precisions "
-                        "float32 --beam-sizes 2", 2),
-    "vocabulary_selection": ("--preset tatoeba-en-de --types 700 --sentences 2 --words 3 --beam-sizes 1 "
-                             "--runs 1", 2),
+MODEL = "--model {folder}/package"
+TEXT = f"{MODEL} --source {{folder}}/text.de"
+PAIRS = f"{TEXT} --target {{folder}}/text.en"
+UPDATES = "--channels 16 --entries 40 --rounds 1 --updates 2 --threads 1 --precisions float32 bfloat16"
+UPDATE_ROWS = [(variant,) for variant in ("plain float32", "fast float32", "plain bfloat16", "fast bfloat16")]
+STAGES = ("tokenize", "filter")
+PRECISIONS = (*harness.fast_dtypes(torch.device("cpu")), "int8")
+RUNS = {
+    "align": [
+        Run("--source {folder}/text.de --target {folder}/text.de --rounds 1 --iterations 1",
+            ["aligner"], [("builtin",)], 11, equal=["F1 with builtin", "equal entries"]),
+    ],
+    "data_stages": [
+        Run("--pairs 30 60 90 --last filter --folder {folder}", ["stage", "pairs"],
+            [(stage, pairs) for pairs in (30, 60, 90) for stage in STAGES], 4),
+    ],
+    "overhead": [
+        Run("--no-dvc --rounds 1", ["command"], [("nothing",), ("json",)], 9, is_slow=False),
+    ],
+    "round_trip": [
+        Run("de={folder}/prose.de --size 400 --sentences 250", ["text", "lines", "sentencepiece"],
+            [("de prose.de", 250, 100.0)], 3, is_slow=False),
+    ],
+    "sentences": [
+        Run(f"{PAIRS} --joined 1 2", ["joined", "lines"], [(1, 6), (2, 3)], 0,
+            can_be_zero=["bleu", "split_right"], lines=6),
+    ],
+    "serve": [
+        Run(f"{TEXT} --clients 1 2 --requests 6 --heavy 1", ["batches", "clients", "heavy clients"],
+            [(batches, clients, heavy) for batches in ("together", "alone") for clients in (1, 2)
+             for heavy in (0, 1)], 6, can_be_zero=["heavy answers"], lines=5),
+    ],
+    "table3": [
+        Run(f"{PAIRS} --settings threads workers --threads 1 --workers 2 --beam-sizes 1 2",
+            ["beam_size", "system"],
+            [(beam, f"ours, CPU, {system}") for beam in (1, 2) for system in ("1 thread", "2 workers")], 3,
+            can_be_zero=["bleu"], lines=6, is_slow=False),
+    ],
+    "text_to_text": [
+        Run(f"{TEXT} --beam-size 2 --rounds 1 --device cpu --precision float32", ["part", "path"],
+            [("read: text to words", None), ("read: words to ids", None), ("books, search: host", None),
+             ("books, search: device", None), ("write: ids to words", None), ("write: words to text", None),
+             (None, "host, 1"), (None, "device, 1")], 1, equal=["same_translations"], lines=5, is_slow=False),
+    ],
+    "train_step": [
+        Run(f"--presets multi30k-en-de {UPDATES}", ["variant"], UPDATE_ROWS, 9),
+        Run(f"--presets tatoeba-en-de {UPDATES}", ["variant"], UPDATE_ROWS, 9),  # with Adam
+    ],
+    "translate": [
+        Run(f"{TEXT} --beam-sizes 2 --rounds 1 --lines-at-once 2", ["beam_size", "path"],
+            [(2, name) for name in ("plain float32", *(f"engine {name}" for name in PRECISIONS))], 7,
+            can_be_zero=["same_hypotheses"], lines=5),
+    ],
+    "translate_large": [
+        Run("--channels 8 --entries 60 --selected 20 --sentences 3 --tokens 4 --precisions float32 "
+            "--beam-sizes 2 --rounds 1", ["beam_size", "system"],
+            [(2, "ours float32"), (2, "ours float32, 20 selected")], 6, is_slow=False),
+    ],
+    "vocabulary_selection": [
+        Run("--preset tatoeba-en-de --types 700 --sentences 2 --words 3 --beam-sizes 1 --rounds 1", ["work"],
+            [("loss and gradients",), ("translation, beam 1",)], 3, is_slow=False),
+    ],
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[] if name == "vocabulary_selection" else pytest.mark.slow)
-        for name in OPTIONS
-    ],
-)
-def test_a_benchmark_runs(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def list_runs() -> Iterator[Any]:
+    for name, runs in RUNS.items():
+        for number, run in enumerate(runs, start=1):
+            marks = [pytest.mark.slow] if run.is_slow else []
+            yield pytest.param(name, run, id=f"{name}-{number}", marks=marks)
+
+
+def test_each_benchmark_has_a_run() -> None:
+    """A benchmark that nothing runs breaks unnoticed; test_gpu_report.py runs the parts of the GPU's."""
+    assert RUNS.keys() | {"gpu_report"} == list_benchmarks().keys()
+
+
+@pytest.mark.parametrize(("name", "run"), [*list_runs()])
+def test_a_benchmark_at_toy_size(
+    name: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A benchmark that breaks is noticed only when it is needed. Here each runs to its end at toy size."""
+    """It has the rows that it promises, and in the table as many; figures are finite and positive."""
     write_small_package(tmp_path, phase=1.0)
     for side, lines in (("de", SOURCES), ("en", TARGETS)):
-        write_lines(tmp_path / f"a.{side}", lines[:2])
-        write_lines(tmp_path / f"b.{side}", lines[2:])
+        write_lines(tmp_path / f"text.{side}", lines)
+    write_lines(tmp_path / "prose.de", (line.split("\t")[1] for line in islice(read_lines(TRAIN), 300)))
+    monkeypatch.setitem(harness.ROWS, "cpu", 256)
+    monkeypatch.setattr(align, "available", lambda: ["builtin"])
     monkeypatch.setattr(overhead, "IMPORTS", {"nothing": "pass", "json": "import json"})
+    monkeypatch.setattr(serve, "HEAVY_CHARACTERS", 200)
     monkeypatch.setattr(translate_large, "find_spec", lambda _: None)  # CTranslate2
-    options, count = OPTIONS[name]
-    command = [*shlex.split(options.format(folder=tmp_path)), "--json", str(tmp_path / "results.json")]
-    programs = {name: importlib.import_module(f"benchmarks.{name}") for name in OPTIONS}
-    programs[name].main(command)
-    rows = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["results"]
-    assert len(rows) >= count and all(measured(row) and min(measured(row)) > 0 for row in rows)
-    assert capsys.readouterr().out.count("|") >= 8
+    file = tmp_path / "results.json"
+    main = importlib.import_module(f"benchmarks.{name}").main
+    main([*shlex.split(run.options.format(folder=tmp_path)), f"--json={file}"])
+    content = json.loads(file.read_text(encoding="utf-8"))
+    assert {"cpu", "auto", "threads", "python", "torch"} <= content["machine"].keys()
+    if run.lines:
+        assert content["words_per_line"] == pytest.approx(WORDS_PER_LINE[run.lines])
+    results = content["results"]
+    assert [tuple(row.get(key) for key in run.names) for row in results] == list(run.rows)
+    for row in results:
+        figures = [*list_figures({key: row[key] for key in row.keys() - {*run.names, *run.can_be_zero}})]
+        assert len(figures) >= run.figures
+        assert all(math.isfinite(figure) and figure > 0 for figure in figures), row
+        assert all(row[key] == 1 for key in run.equal if key in row)
+    table = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
+    assert len(table) > len(results)
 
 
-def measured(row: Any) -> list[float]:
-    """Return all speeds and seconds of a row, also of its inner tables."""
-    inner = [value for value in row.values() if isinstance(value, dict)]
-    own = [v for k, v in row.items() if isinstance(v, float) and k not in {"bleu", "same_hypotheses"}]
-    return [*own, *(number for table in inner for number in measured(table))]
+def list_figures(value: Any) -> Iterator[float]:
+    """Yield all numbers in a result, also of its inner tables."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for inner in value:
+            yield from list_figures(inner)
+    elif isinstance(value, int | float):
+        yield value
+
+
+def test_lines_are_drawn_from_the_whole_text(tmp_path: Path) -> None:
+    """The first lines of a text that is sorted by length are shorter than its others."""
+    lines = [" ".join(["word"] * length) for length in range(1, 101) for _ in range(10)]
+    write_lines(tmp_path / "text", ["", *lines])
+    drawn = harness.draw_lines(tmp_path / "text", 400)
+    assert len(drawn) == 400
+    assert harness.words_per_line(drawn) == pytest.approx(50.5, rel=0.1)
+    assert drawn == harness.draw_lines(tmp_path / "text", 400)
+    assert sorted(harness.draw_lines(tmp_path / "text", 2000)) == sorted(lines)
+
+
+def test_ways_take_turns() -> None:
+    """The other load of a machine then falls on all of them; the first call of each is a warm-up."""
+    calls = []
+
+    def call(name: str) -> int:
+        calls.append(name)
+        return len(calls)
+
+    measured = harness.in_turns({name: partial(call, name) for name in "AB"}, rounds=2)
+    assert calls == ["A", "B", "A", "B", "A", "B"]
+    assert measured == {"A": [3, 5], "B": [4, 6]}
+
+
+def test_rows_are_written_when_they_are_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is measured before an error or Ctrl-C is not lost."""
+
+    def measure(_: Any, report: harness.Report) -> None:
+        report.note(lines=3)
+        report.table(("name", "speed"), "Speeds")
+        report.add(name="first", speed=1234.5)
+        report.add("2nd", "slow", name="second", speed=0.5)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        harness.program("", lambda _: None, measure)([f"--json={tmp_path / 'json'}"])
+    content = json.loads((tmp_path / "json").read_text(encoding="utf-8"))
+    assert content["lines"] == 3
+    assert content["results"] == [
+        {"table": "Speeds", "name": "first", "speed": 1234.5},
+        {"table": "Speeds", "name": "second", "speed": 0.5},
+    ]
+    printed = capsys.readouterr().out
+    assert printed.endswith(
+        "lines 3\n\nSpeeds\n\n| name | speed |\n|---|---:|\n| first | 1,234 |\n| 2nd | slow |\n"
+    )
+
+
+def test_heavy_clients_send_while_short_lines_are_measured() -> None:
+    """Each has had an answer before the first line is sent, and sends on until the last is answered."""
+    sizes = []
+
+    class Server(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            sizes.append(int(self.headers["Content-Length"]))
+            time.sleep(0.02)
+            self.send_response(HTTPStatus.OK)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Server) as server:
+        threading.Thread(target=server.serve_forever).start()
+        address = f"127.0.0.1:{server.server_port}"
+        per_second, *percentiles, answers, _ = serve.measure_load(address, ["short"] * 12, 2, "heavy" * 9, 3)
+        server.shutdown()
+    assert sizes[:3] == [45] * 3
+    assert sizes.count(5) == 12
+    assert 3 < answers <= sizes.count(45) - 3
+    assert 20 <= percentiles[0] <= percentiles[-1] and per_second <= 2 / 0.02
+
+
+def test_the_cost_of_a_process_is_its_own() -> None:
+    """A process that is started by a large one must not be taken for as large."""
+    own = torch.ones(100 << 20)  # 400 MiB
+    cost = harness.run_process(
+        [sys.executable, "-c", "import sys; x = sys.stdin.read() * 10_000"], "a" * 5000
+    )
+    assert own[-1] == 1 and 50 < cost.mib < 150
+    assert 0 < cost.processor_seconds < cost.seconds + 1
+    with pytest.raises(subprocess.CalledProcessError, match="exit status 3"):
+        harness.run_process([sys.executable, "-c", "raise SystemExit(3)"])
+
+
+@pytest.mark.parametrize("preset", ["tatoeba-en-de", "multi30k-en-de"])
+def test_updates_have_the_rate_of_the_preset(preset: str) -> None:
+    """Another optimizer's rate diverges: Adam moves each weight by about its rate in an update."""
+    model = train_step.narrow(preset_params(preset).model, 8)
+    with random_training(preset, model, (40, 40), 60, torch.device("cpu"), dropout=0.0) as training:
+        variant = train_step.Variant(training, training.losses(0.0), only_batch(training))
+        before = torch.cat([p.detach().flatten().clone() for p in training.model.parameters()])
+        rates = []
+        for _ in range(3):
+            rates.append(training.learning_rate())
+            variant.update()
+        after = torch.cat([p.detach().flatten() for p in training.model.parameters()])
+    if preset == "tatoeba-en-de":
+        assert rates == pytest.approx([0.01 * update / 300 for update in (1, 2, 3)])
+        assert 0 < (after - before).abs().max() <= 1.5 * sum(rates)
+    else:
+        assert rates == [0.25] * 3
+        assert 0 < (after - before).abs().max() <= 1.0
+
+
+def test_alignment_error_rate() -> None:
+    """Over both pairs, 1 of 3 and of 2 links is common."""
+    links = [[(0, 0), (1, 1), (0, 0)], [(0, 1)]]
+    assert align.alignment_error_rate(links, [[(0, 0)], [(1, 0)]]) == pytest.approx(1 - 2 * 1 / 5)
 
 
 def test_round_trip() -> None:

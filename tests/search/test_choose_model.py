@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.testing import assert_close
 
-from benchmarks.train_step import narrow
+from benchmarks.synthetic import narrow
 from convs2s.engine.decode.model import EngineModel
 from convs2s.ids.vocabulary import PAD
 from convs2s.model import multistep_attention
