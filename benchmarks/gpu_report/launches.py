@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from benchmarks.gpu_report.results import device_seconds, output, part, query
+from benchmarks.gpu_report.shared import device_seconds, output, part, query
 from benchmarks.gpu_report.training import build_random, load_batch
 from benchmarks.harness import Report, wait
 from benchmarks.operations import count_operations

@@ -11,7 +11,7 @@ from functools import partial
 import torch
 from torch import nn
 
-from benchmarks.gpu_report.results import device_seconds, part
+from benchmarks.gpu_report.shared import device_seconds, part
 from benchmarks.gpu_report.training import model_params
 from benchmarks.harness import DTYPES, Report, product_peak
 from convs2s.ids.vocabulary import PAD

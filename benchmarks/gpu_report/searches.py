@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.gpu_report.results import part
+from benchmarks.gpu_report.shared import part
 from benchmarks.gpu_report.training import model_params
 from benchmarks.harness import Report, add_common
 from benchmarks.synthetic import random_ids, random_model

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.gpu_report.graphed_update import GraphedUpdate
-from benchmarks.gpu_report.results import median_seconds, part
+from benchmarks.gpu_report.shared import median_seconds, part
 from benchmarks.gpu_report.training import build_random, load_batch
 from benchmarks.harness import Report, flop_per_unit, product_peak
 from benchmarks.synthetic import queue_next
