@@ -8,17 +8,48 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.commands.shared import (
+    COUNT,
+    FILE,
+    MODELS,
     MOST_CHARACTERS,
     MOST_LINES,
     MOST_PROCESSES,
+    PROCESSOR,
+    YES_OR_NO,
+    Option,
     add_command,
-    add_processor,
+    add_options,
     check_range,
     pause_garbage_collection,
     require_packages,
 )
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+OPTIONS = (
+    Option("--model", MODELS, "model folders; several for the same language pair form an ensemble"),
+    Option(
+        "--host", {"default": "127.0.0.1"}, "address to listen on; other machines cannot reach the default"
+    ),
+    Option("--port", {**COUNT, "default": 5000}, "port to listen on; 0 picks a free port"),
+    Option(
+        "--api-key-file",
+        FILE,
+        "API keys, one per line; each request must send one of them (default: no key needed)",
+    ),
+    Option("--beam-size", COUNT, "hypotheses kept per line (default: the model folder's)"),
+    Option("--replace", YES_OR_NO, "replace unknown words by attention (default: the model folder's)"),
+    Option(
+        "--split-sentences",
+        YES_OR_NO,
+        "translate each sentence of a line by itself (default: yes, unless the model folder says no)",
+    ),
+    *PROCESSOR,
+    Option("--max-characters", {**COUNT, "default": 10_000}, "longest text of a request"),
+    Option("--max-lines", {**COUNT, "default": 200}, "most lines of a request"),
+    Option("--batch-lines", {**COUNT, "default": 64}, "lines translated at once"),
+)
 
 
 def add(commands: Any) -> None:
@@ -32,22 +63,7 @@ def add(commands: Any) -> None:
         "convs2s serve --model data/models/1",
         "convs2s serve --model en-de de-en --port 8000 --api-key-file keys.txt --host 0.0.0.0",
     )
-    add = command.add_argument
-    text = "model folders; several for the same language pair form an ensemble"
-    add("--model", required=True, action="extend", nargs="+", type=Path, metavar="DIR", help=text)
-    add("--host", default="127.0.0.1", help="address to listen on; other machines cannot reach the default")
-    add("--port", type=int, default=5000, metavar="N", help="port to listen on; 0 picks a free port")
-    text = "API keys, one per line; each request must send one of them (default: no key needed)"
-    add("--api-key-file", type=Path, metavar="FILE", help=text)
-    add("--beam-size", type=int, metavar="N", help="hypotheses kept per line (default: the model folder's)")
-    text = "replace unknown words by attention (default: the model folder's)"
-    add("--replace", action=argparse.BooleanOptionalAction, help=text)
-    text = "translate each sentence of a line by itself (default: yes, unless the model folder says no)"
-    add("--split-sentences", action=argparse.BooleanOptionalAction, help=text)
-    add_processor(add)
-    add("--max-characters", type=int, default=10_000, metavar="N", help="longest text of a request")
-    add("--max-lines", type=int, default=200, metavar="N", help="most lines of a request")
-    add("--batch-lines", type=int, default=64, metavar="N", help="lines translated at once")
+    add_options(command, OPTIONS)
 
 
 def run(options: argparse.Namespace) -> None:

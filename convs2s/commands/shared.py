@@ -2,9 +2,11 @@
 
 import argparse
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 MOST_PROCESSES = 2**12
@@ -52,10 +54,42 @@ def add_command(
     return command
 
 
-def add_processor(add: Callable[..., object]) -> None:
-    """Add the options for the device; `add` is the parser's or a group's `add_argument`."""
-    add("--device", metavar="NAME", help="cpu, cuda, cuda:1, ... (default: a GPU if there is one)")
-    add("--threads", type=int, metavar="N", help="CPU threads (default: OMP_NUM_THREADS, else all cores)")
+@dataclass(frozen=True)
+class Option:
+    """An option of a command."""
+
+    flag: str
+    settings: Mapping[str, Any]
+    """What else argparse's `add_argument` needs to know."""
+    help: str
+    changes_folder: bool = False
+    """Whether a value given replaces the model folder's setting of that name (`convs2s translate`)."""
+    is_for_one_sentence: bool = False
+    """Whether its input or output belongs to one sentence, so that lines cannot be split."""
+
+    @property
+    def name(self) -> str:
+        """The name of its value among parsed options."""
+        return self.flag.removeprefix("--").replace("-", "_")
+
+
+COUNT = {"type": int, "metavar": "N"}
+NUMBER = {"type": float, "metavar": "X"}
+FILE = {"type": Path, "metavar": "FILE"}
+MODELS = {"required": True, "action": "extend", "nargs": "+", "type": Path, "metavar": "DIR"}
+SWITCH = {"action": "store_true"}
+YES_OR_NO = {"action": argparse.BooleanOptionalAction}
+"""Settings of options."""
+PROCESSOR = (
+    Option("--device", {"metavar": "NAME"}, "cpu, cuda, cuda:1, ... (default: a GPU if there is one)"),
+    Option("--threads", COUNT, "CPU threads (default: OMP_NUM_THREADS, else all cores)"),
+)
+
+
+def add_options(parser: argparse._ActionsContainer, options: Iterable[Option]) -> None:
+    """Add options to a parser, or to a group of one."""
+    for option in options:
+        parser.add_argument(option.flag, help=option.help, **option.settings)
 
 
 def check_range(options: argparse.Namespace, least: int, most: int, *names: str) -> None:

@@ -6,16 +6,24 @@ import itertools
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tqdm import tqdm
 
 from convs2s.base.files import decode_lines, decode_whole
 from convs2s.base.messages import is_terminal, visible
 from convs2s.commands.shared import (
+    COUNT,
+    FILE,
+    MODELS,
     MOST_PROCESSES,
+    NUMBER,
+    PROCESSOR,
+    SWITCH,
+    YES_OR_NO,
+    Option,
     add_command,
-    add_processor,
+    add_options,
     check_range,
     pause_garbage_collection,
 )
@@ -28,17 +36,135 @@ if TYPE_CHECKING:
 CHUNK_BATCHES = 32
 """Batches read ahead: enough to group sentences of similar length, few enough to hold in memory."""
 FOLDER = "(default: the model folder's)"
-SEARCH = (
-    "beam_size", "alpha", "max_length_ratio", "max_length_extra", "n_best", "batch_sentences", "precision",
-)  # fmt: skip
-"""Options that change the settings of the model folder."""
-ONE_SENTENCE = ("prefix", "n_best", "scores", "score", "alignment")
-"""Options whose input or output belongs to one sentence."""
 MANY_LINES = 0.1
 """Share of lines with several sentences above which the text is probably not one of a sentence a line."""
 OnDone = Callable[[int], object]
 """Called with the number of lines that each batch completes."""
 EQUAL = "Expected two files of equal length: line i of one belongs to line i of the other."
+
+
+OPTIONS = {
+    "": (
+        Option("--model", MODELS, "model folder, or several as an ensemble"),
+        Option("--input", FILE, "UTF-8 text (default: standard input)"),
+        Option("--output", FILE, "file to write (default: standard output)"),
+        Option(
+            "--format",
+            {"choices": ["text", "html"], "default": "text"},
+            "html: the input is a page, of which all but the text stays as it is; text: lines of plain text",
+        ),
+    ),
+    "search": (
+        Option(
+            "--beam-size",
+            COUNT,
+            f"hypotheses kept per sentence; 1 is greedy {FOLDER}",
+            changes_folder=True,
+        ),
+        Option(
+            "--alpha",
+            NUMBER,
+            f"scores are log-likelihood / length^alpha {FOLDER}",
+            changes_folder=True,
+        ),
+        Option(
+            "--max-length-ratio",
+            NUMBER,
+            f"longest hypothesis, without EOS: X * source tokens + N tokens {FOLDER}",
+            changes_folder=True,
+        ),
+        Option(
+            "--max-length-extra",
+            {"type": float, "metavar": "N"},
+            f"see --max-length-ratio {FOLDER}",
+            changes_folder=True,
+        ),
+        Option("--replace", YES_OR_NO, f"replace unknown words by attention {FOLDER}"),
+        Option(
+            "--prefix",
+            FILE,
+            "line i has the whole words that translation i begins with; may be empty (default: none)",
+            is_for_one_sentence=True,
+        ),
+        Option(
+            "--split-sentences",
+            YES_OR_NO,
+            "translate each sentence of a line by itself, as it was trained, and keep the space between them "
+            "(default: yes for typed lines, unless the model folder says no; no for a file or a pipe)",
+        ),
+    ),
+    "output": (
+        Option(
+            "--n-best",
+            COUNT,
+            "write up to N lines per sentence, best first: SENTENCE ||| TEXT ||| SCORE, with sentences "
+            "counted from 0; N is at most the beam size (default: only the best text)",
+            changes_folder=True,
+            is_for_one_sentence=True,
+        ),
+        Option("--scores", SWITCH, "put the score and a TAB before the text", is_for_one_sentence=True),
+        Option(
+            "--score",
+            FILE,
+            "do not translate: line i of FILE is a translation of line i; write its log-likelihood in nats, "
+            "a TAB and its number of tokens, both including EOS (default: translate)",
+            is_for_one_sentence=True,
+        ),
+        Option(
+            "--alignment",
+            FILE,
+            "also write FILE: line i links words of line i with words of its translation, by attention, as "
+            "pairs SOURCE-TARGET; words are the tokenizer's, counted from 0 (default: none)",
+            is_for_one_sentence=True,
+        ),
+    ),
+    "sampling": (
+        Option("--sample", SWITCH, "draw translations (--n-best: how many) instead of searching"),
+        Option(
+            "--temperature",
+            {**NUMBER, "default": 1.0},
+            "below 1, likely words become likelier; above 1, less likely",
+        ),
+        Option("--top-k", COUNT, "draw only from the N likeliest tokens (default: all)"),
+        Option("--seed", {**COUNT, "default": 1}, "the same seed gives the same translations"),
+    ),
+    "speed": (
+        Option(
+            "--batch-sentences",
+            COUNT,
+            f"sentences translated at once; a GPU takes up to 8 times as many {FOLDER}",
+            changes_folder=True,
+        ),
+        *PROCESSOR,
+        Option(
+            "--processes",
+            {**COUNT, "default": 1},
+            "translate in N parallel processes, each on one thread, which share the model; beside a GPU they "
+            "split texts into words and put translations together",
+        ),
+        Option(
+            "--precision",
+            {"choices": ["auto", "float32", "bfloat16", "int8"]},
+            "precision of matrix products; auto is bfloat16 where the processor or GPU is fast with it, else "
+            "float32; int8 is the fastest on an x86 CPU, and computed there even if there is a GPU "
+            f"{FOLDER}",
+            changes_folder=True,
+        ),
+        Option(
+            "--search",
+            {"choices": ["auto", "host", "device", "graphs"], "default": "auto"},
+            "where beam search keeps its hypotheses; auto is the device on a GPU, else the host; graphs, of "
+            "version 1.1, means device (default: auto)",
+        ),
+        Option(
+            "--candidates",
+            FILE,
+            "file from `convs2s candidates`: consider only the target entries that it lists for the "
+            "sentences (default: as set in the model folder)",
+        ),
+    ),
+}
+"""The command's options by the title of their group; the first group has none."""
 
 
 def add(commands: Any) -> None:
@@ -57,96 +183,49 @@ def add(commands: Any) -> None:
         "convs2s translate --model data/models/1 --format html --input page.html --output translated.html",
         "convs2s translate --model data/models/1 --sample --top-k 10 --seed 3 < source.txt",
     )
-    add = command.add_argument
-    text = "model folder, or several as an ensemble"
-    add("--model", required=True, action="extend", nargs="+", type=Path, metavar="DIR", help=text)
-    add("--input", type=Path, metavar="FILE", help="UTF-8 text (default: standard input)")
-    add("--output", type=Path, metavar="FILE", help="file to write (default: standard output)")
-    text = "html: the input is a page, of which all but the text stays as it is; text: lines of plain text"
-    add("--format", choices=["text", "html"], default="text", help=text)
+    for title, options in OPTIONS.items():
+        add_options(command.add_argument_group(title) if title else command, options)
 
-    add = command.add_argument_group("search").add_argument
-    add("--beam-size", type=int, metavar="N", help=f"hypotheses kept per sentence; 1 is greedy {FOLDER}")
-    add("--alpha", type=float, metavar="X", help=f"scores are log-likelihood / length^alpha {FOLDER}")
-    text = f"longest hypothesis, without EOS: X * source tokens + N tokens {FOLDER}"
-    add("--max-length-ratio", type=float, metavar="X", help=text)
-    add("--max-length-extra", type=float, metavar="N", help=f"see --max-length-ratio {FOLDER}")
-    text = f"replace unknown words by attention {FOLDER}"
-    add("--replace", action=argparse.BooleanOptionalAction, help=text)
-    text = "line i has the whole words that translation i begins with; may be empty (default: none)"
-    add("--prefix", type=Path, metavar="FILE", help=text)
-    text = (
-        "translate each sentence of a line by itself, as it was trained, and keep the space between them "
-        "(default: yes for typed lines, unless the model folder says no; no for a file or a pipe)"
-    )
-    add("--split-sentences", action=argparse.BooleanOptionalAction, help=text)
-    add = command.add_argument_group("output").add_argument
-    text = (
-        "write up to N lines per sentence, best first: SENTENCE ||| TEXT ||| SCORE, with sentences counted "
-        "from 0; N is at most the beam size (default: only the best text)"
-    )
-    add("--n-best", type=int, metavar="N", help=text)
-    add("--scores", action="store_true", help="put the score and a TAB before the text")
-    text = (
-        "do not translate: line i of FILE is a translation of line i; write its log-likelihood in nats, a "
-        "TAB and its number of tokens, both including EOS (default: translate)"
-    )
-    add("--score", type=Path, metavar="FILE", help=text)
-    text = (
-        "also write FILE: line i links words of line i with words of its translation, by attention, as pairs "
-        "SOURCE-TARGET; words are the tokenizer's, counted from 0 (default: none)"
-    )
-    add("--alignment", type=Path, metavar="FILE", help=text)
-    add = command.add_argument_group("sampling").add_argument
-    add("--sample", action="store_true", help="draw translations (--n-best: how many) instead of searching")
-    text = "below 1, likely words become likelier; above 1, less likely"
-    add("--temperature", type=float, default=1.0, metavar="X", help=text)
-    add("--top-k", type=int, metavar="N", help="draw only from the N likeliest tokens (default: all)")
-    add("--seed", type=int, default=1, metavar="N", help="the same seed gives the same translations")
-    add = command.add_argument_group("speed").add_argument
-    text = f"sentences translated at once; a GPU takes up to 8 times as many {FOLDER}"
-    add("--batch-sentences", type=int, metavar="N", help=text)
-    add_processor(add)
-    text = (
-        "translate in N parallel processes, each on one thread, which share the model; beside a GPU they "
-        "split texts into words and put translations together"
-    )
-    add("--processes", type=int, default=1, metavar="N", help=text)
-    text = (
-        "precision of matrix products; auto is bfloat16 where the processor or GPU is fast with it, else "
-        f"float32; int8 is the fastest on an x86 CPU, and computed there even if there is a GPU {FOLDER}"
-    )
-    add("--precision", choices=["auto", "float32", "bfloat16", "int8"], help=text)
-    text = (
-        "where beam search keeps its hypotheses; auto is the device on a GPU, else the host; graphs, of "
-        f"version 1.1, means device {FOLDER}"
-    )
-    add("--search", choices=["auto", "host", "device", "graphs"], help=text)
-    text = (
-        "file from `convs2s candidates`: consider only the target entries that it lists for the sentences "
-        "(default: as set in the model folder)"
-    )
-    add("--candidates", type=Path, metavar="FILE", help=text)
+
+class Mode(NamedTuple):
+    """What is done with the input."""
+
+    line: Literal["page", "pair", "text", "sentence"]
+    """What a line is: a part of a page of HTML, one of a pair to score, a text to split, or one sentence."""
+    advice: str = ""
+    """If nobody chose that a line is one sentence: what to do if many lines have several."""
+
+
+def choose_mode(options: argparse.Namespace, is_typed: bool, folder_splits: bool) -> Mode:
+    """Return what a line of the input is; `folder_splits` is the model folder's setting."""
+    if options.format == "html":
+        return Mode("page")
+    if options.score:
+        return Mode("pair")
+    if options.split_sentences is not None:
+        return Mode("text" if options.split_sentences else "sentence")
+    if not folder_splits:
+        return Mode("sentence")
+    if list_one_sentence(options):
+        return Mode("sentence", "give one a line")
+    return Mode("text") if is_typed else Mode("sentence", "--split-sentences translates each")
 
 
 def run(options: argparse.Namespace) -> None:
     """Translate input to output a chunk at a time, so that neither need fit in memory."""
     check_options(options)
     translator, sampling = load_translator(options)
-    work = Work(translator, sampling, options)
     precision = translator.words.precision
     if precision.is_slow:
         print(f"convs2s: {precision}", file=sys.stderr)
-    if options.format == "html":
+    is_typed = options.input in STANDARD and is_terminal(sys.stdin)
+    mode = choose_mode(options, is_typed, translator.splits_sentences)
+    if mode.line == "page":
         translate_page(translator, sampling, options)
         return
-    is_typed = options.input in STANDARD and is_terminal(sys.stdin)
-    one_sentence = list_one_sentence(options)
-    split_sentences = options.split_sentences
-    if split_sentences is None:
-        split_sentences = is_typed and not one_sentence and translator.splits_sentences
     if is_typed and translator.facts is not None:
         print(visible(f"{translator.facts.name}: {translator.facts.summary()}"), file=sys.stderr)
+    work = Work(translator, sampling, options)
     name = "standard input" if options.input in STANDARD else str(options.input)
     second_path = options.score or options.prefix
     with (
@@ -171,17 +250,17 @@ def run(options: argparse.Namespace) -> None:
                 paired = list(itertools.islice(second_lines, len(texts))) if second else None
                 if paired is not None and len(paired) < len(texts):  # two pipes
                     raise ValueError(f"{second_path} ended before {name} did. {EQUAL}")
-                if options.score and paired:
-                    lines = work.score(texts, paired, bar.update)
-                elif split_sentences:
+                if mode.line == "pair":
+                    lines = work.score(texts, paired or [], bar.update)
+                elif mode.line == "text":
                     lines = work.translate_sentences(texts, bar.update)
                 else:
                     lines = work.translate_lines(texts, paired, bar.update, links)
                 out.writelines(line.encode() + b"\n" for line in lines)
                 out.flush()
-    report_unknown(work.unknown_characters, is_scoring=bool(options.score))
-    if options.split_sentences is None and translator.splits_sentences:
-        report_several(work.lines_of_several, work.lines, can_split=not one_sentence)
+    report_unknown(work.unknown_characters, is_scoring=mode.line == "pair")
+    if mode.advice:
+        report_several(work.lines_of_several, work.lines, mode.advice)
 
 
 def translate_page(
@@ -275,8 +354,12 @@ def check_options(options: argparse.Namespace) -> None:
 
 
 def list_one_sentence(options: argparse.Namespace) -> list[str]:
-    """Return the given options that belong to lines of one sentence."""
-    return [f"--{name.replace('_', '-')}" for name in ONE_SENTENCE if getattr(options, name)]
+    """Return the flags given that need lines of one sentence."""
+    return [
+        option.flag
+        for option in itertools.chain(*OPTIONS.values())
+        if option.is_for_one_sentence and getattr(options, option.name)
+    ]
 
 
 def require_lines(second: IO[bytes], second_name: str, name: str, count: int | None) -> None:
@@ -287,10 +370,9 @@ def require_lines(second: IO[bytes], second_name: str, name: str, count: int | N
         raise ValueError(f"{second_name} has {second_count} lines but {name} {found}. {EQUAL}")
 
 
-def report_several(of_several: int, count: int, can_split: bool) -> None:
+def report_several(of_several: int, count: int, advice: str) -> None:
     """Print how many of `count` lines have several sentences, if those are many, and what to do."""
     if of_several > MANY_LINES * count:
-        advice = "--split-sentences translates each" if can_split else "give one a line"
         print(
             f"convs2s: {of_several} of {count} lines have several sentences, of which a model that was "
             f"trained on single ones may leave some out: {advice} (--no-split-sentences: no such message)",
@@ -310,8 +392,11 @@ def report_unknown(count: int, is_scoring: bool) -> None:
 
 def load_translator(options: argparse.Namespace) -> "tuple[Translator, Sampling | None]":
     """Load the model with the requested settings; return it, and how to sample, None to search."""
-    settings = {name: getattr(options, name) for name in SEARCH}
-    changes = {name: value for name, value in settings.items() if value is not None}
+    changes = {
+        option.name: value
+        for option in itertools.chain(*OPTIONS.values())
+        if option.changes_folder and (value := getattr(options, option.name)) is not None
+    }
     if options.sample:
         changes["n_best"] = changes["beam_size"] = options.n_best or 1
     elif "beam_size" in changes and "n_best" not in changes:
@@ -334,7 +419,7 @@ def load_translator(options: argparse.Namespace) -> "tuple[Translator, Sampling 
             replace=options.replace,
             candidates=options.candidates,
             processes=options.processes,
-            search=options.search or "auto",
+            search=options.search,
             **changes,
         )
         return translator, sampling

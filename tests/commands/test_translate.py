@@ -11,6 +11,7 @@ import pytest
 
 import convs2s
 from convs2s.cli import main, parser
+from convs2s.commands.translate import Mode, choose_mode
 from convs2s.model.description import seal
 from tests.package.small_package import edit_settings, write_small_package
 
@@ -79,6 +80,26 @@ def test_the_sentences_of_a_line_are_translated_if_requested(
     assert ": give one a line (" in capsys.readouterr().err
     run(tmp_path, PARAGRAPH + 9 * "ein Haus.\n", *model)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "typed", "other"),
+    [
+        ("", Mode("text"), Mode("sentence", "--split-sentences translates each")),
+        ("--scores", Mode("sentence", "give one a line"), Mode("sentence", "give one a line")),
+        ("--split-sentences", Mode("text"), Mode("text")),
+        ("--no-split-sentences", Mode("sentence"), Mode("sentence")),
+        ("--score target.txt", Mode("pair"), Mode("pair")),
+        ("--format html", Mode("page"), Mode("page")),
+    ],
+)
+def test_options_decide_what_a_line_is(options: str, typed: Mode, other: Mode) -> None:
+    """Only without them it matters whether lines are typed, or what the model folder says."""
+    parsed = parser().parse_args(["translate", "--model", "model", *options.split()])
+    assert choose_mode(parsed, is_typed=True, folder_splits=True) == typed
+    assert choose_mode(parsed, is_typed=False, folder_splits=True) == other
+    without_advice = Mode("sentence") if other.line == "sentence" else other
+    assert choose_mode(parsed, is_typed=True, folder_splits=False) == without_advice
 
 
 def test_samples_of_sentences_do_not_depend_on_the_chunk(
