@@ -98,7 +98,7 @@ def find_differences(name: str, recorded: Any, params: Mapping[str, Any]) -> Ite
             return
         annotation = fields[key].annotation
         current = current[key]
-    yield from compare(annotation, recorded, current, name)
+    yield from list_differences(annotation, recorded, current, name)
 
 
 def fields_of(annotation: Any) -> dict[str, FieldInfo]:
@@ -106,7 +106,7 @@ def fields_of(annotation: Any) -> dict[str, FieldInfo]:
     return {key: field for schema in models_in(annotation) for key, field in schema.model_fields.items()}
 
 
-def compare(annotation: Any, recorded: Any, current: Any, name: str) -> Iterator[Difference]:
+def list_differences(annotation: Any, recorded: Any, current: Any, name: str) -> Iterator[Difference]:
     """Yield the differences between two values of a key or section, which has this dotted name."""
     if recorded == current:
         return
@@ -122,7 +122,7 @@ def compare(annotation: Any, recorded: Any, current: Any, name: str) -> Iterator
             now = fields_of(Params.model_fields[MOVED[key]].annotation)[key] if moved else None
             yield Difference(key_name, means_the_same=now is not None and value == now.default)
         elif key in recorded and key in current:
-            yield from compare(field.annotation, recorded[key], current[key], key_name)
+            yield from list_differences(field.annotation, recorded[key], current[key], key_name)
         else:
             is_later = field.json_schema_extra is not None  # from `later`
             yield Difference(key_name, means_the_same=is_later and value == field.default)

@@ -78,10 +78,10 @@ def find_presets() -> dict[str, Path]:
 
 def preset_params(name: str) -> Params:
     """Return the parameters of a preset."""
-    return parse_params(render(name), name)
+    return parse_params(render_preset(name), name)
 
 
-def render(name: str) -> str:
+def render_preset(name: str) -> str:
     """Return the params.yaml of a preset: base.yaml with the values and comments of the preset's keys."""
     paths = find_presets()
     if name not in paths:
@@ -166,7 +166,7 @@ def is_unedited(path: Path) -> bool:
     """Return whether a params.yaml is that of a preset as it is, or that of the last git commit."""
     content = path.read_bytes()
     name = re.match(rb"# Preset ([\w-]+)\. ", content)
-    if name and name[1].decode() in find_presets() and content == render(name[1].decode()).encode():
+    if name and name[1].decode() in find_presets() and content == render_preset(name[1].decode()).encode():
         return True
     command = ["git", "show", f"HEAD:./{path}"]
     committed = subprocess.run(command, capture_output=True, check=False).stdout
@@ -175,7 +175,7 @@ def is_unedited(path: Path) -> bool:
 
 def write_preset(name: str, overrides: Mapping[str, Any], force: bool) -> None:
     """Write params.yaml, unless edits would be lost without `force`."""
-    text, params = apply_overrides(render(name), overrides)
+    text, params = apply_overrides(render_preset(name), overrides)
     if PARAMS.is_file() and not force and not is_unedited(PARAMS):
         raise ValueError(
             f"{PARAMS} has edits that are not in git, so it was not overwritten. Commit them, or add "

@@ -69,7 +69,7 @@ class TableRow(Section):
 
 
 @dataclass(frozen=True)
-class Row:
+class SweepRow:
     """A row of a sweep."""
 
     changes: dict[str, Any]  # values of params.yaml, by dotted name
@@ -77,17 +77,17 @@ class Row:
     paper: dict[str, float | None]  # the paper's figures, by title
 
 
-class Table(Section):
+class SweepTable(Section):
     """A table of the paper, or a sweep of your own."""
 
     row: str = "row"  # what rows differ in
     column: str = "column"  # what columns differ in, in a grid
     rows: Annotated[list[TableRow], Field(min_length=1)]
 
-    def list_rows(self, base: ModelParams) -> list[Row]:
+    def list_rows(self, base: ModelParams) -> list[SweepRow]:
         """Return the rows for a `model` section of params.yaml."""
         return [
-            Row(
+            SweepRow(
                 changes=row.overrides(base),
                 labels=self.label(row),
                 paper={"perplexity, paper": row.perplexity, "bleu_tokenized, paper": row.bleu},
@@ -108,13 +108,13 @@ def list_tables() -> list[str]:
     return sorted(path.stem for path in TABLES.glob("*.yaml"))
 
 
-def read_table(name: str) -> Table:
+def read_table(name: str) -> SweepTable:
     """Read experiments/tables/NAME.yaml."""
     path = TABLES / f"{name}.yaml"
     if not path.is_file():
         hint = suggest(name, list_tables())
         raise FileNotFoundError(f"{TABLES}: expected a table, such as TABLE=table5, found {name!r}; {hint}")
-    return validate(Table, parse_yaml(read_text(path), str(path)), f"{path} is invalid")
+    return validate(SweepTable, parse_yaml(read_text(path), str(path)), f"{path} is invalid")
 
 
 def read_results(root: Path) -> dict[str, Any]:
@@ -146,8 +146,8 @@ def read_results(root: Path) -> dict[str, Any]:
     return results | metrics
 
 
-def compare(
-    rows: Mapping[str, Row], results: Mapping[str, dict[str, Any]], base: Mapping[str, Any]
+def tabulate(
+    rows: Mapping[str, SweepRow], results: Mapping[str, dict[str, Any]], base: Mapping[str, Any]
 ) -> pd.DataFrame:
     """Return a line per row: its labels, the paper's figures and ours, its values, then all else.
 
@@ -157,7 +157,7 @@ def compare(
     """
     any_row = next(iter(rows.values()))
     first_columns = dict.fromkeys([*any_row.labels, "failed", *FIGURES])  # empty; they set the order
-    changed = list_changed(rows)
+    changed = list_changed_keys(rows)
     lines = []
     for name, row in rows.items():
         values = {key: row.changes[key] if key in row.changes else find_value(key, base) for key in changed}
@@ -165,14 +165,14 @@ def compare(
     return pd.DataFrame(lines).dropna(axis="columns", how="all")
 
 
-def list_changed(rows: Mapping[str, Row]) -> list[str]:
+def list_changed_keys(rows: Mapping[str, SweepRow]) -> list[str]:
     """Return the names of the values that any row changes, in the order of the table."""
     return list(dict.fromkeys(key for row in rows.values() for key in row.changes))
 
 
-def show(table: pd.DataFrame, rows: Mapping[str, Row]) -> str:
-    """Return the result of `compare` for a terminal: names, all values in which rows differ, main figures."""
+def format_sweep(table: pd.DataFrame, rows: Mapping[str, SweepRow]) -> str:
+    """Return the result of `tabulate` for a terminal: names, values in which rows differ, main figures."""
     labels = [label for row in rows.values() for label in row.labels]
-    changed = [key for key in list_changed(rows) if key in table and len({*map(str, table[key])}) > 1]
+    changed = [key for key in list_changed_keys(rows) if key in table and len({*map(str, table[key])}) > 1]
     columns = dict.fromkeys([*labels, *changed, *FIGURES, "mean.bleu", "failed", "experiment"])
     return table[[name for name in columns if name in table]].round(2).to_string(index=False)

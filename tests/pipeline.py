@@ -17,7 +17,7 @@ from dvc.repo import Repo
 from ruamel.yaml import YAML
 
 from convs2s.config.params import Params
-from pipelines.preset import apply_overrides, render
+from pipelines.preset import apply_overrides, render_preset
 
 ROOT = Path(__file__).parent.parent
 WITH_ENSEMBLE = {"seeds": [1, 2], "evaluate.ensembles": ["all"]}
@@ -57,7 +57,7 @@ def run_all(params: Params, data: Path) -> None:
 def bare_repository(folder: Path, overrides: Mapping[str, Any]) -> Path:
     """Set up a folder where DVC can read this pipeline, with the default preset and some overrides."""
     shutil.copy(ROOT / "dvc.yaml", folder)
-    text, _ = apply_overrides(render("tatoeba-en-de"), overrides)
+    text, _ = apply_overrides(render_preset("tatoeba-en-de"), overrides)
     (folder / "params.yaml").write_text(text, encoding="utf-8")
     Repo.init(str(folder), no_scm=True).close()
     return folder

@@ -7,9 +7,9 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from pipelines.preset import preset_params, render
+from pipelines.preset import preset_params, render_preset
 
-rendered = cache(render)
+rendered = cache(render_preset)
 params_of = cache(preset_params)
 MISSING = "(missing)"
 

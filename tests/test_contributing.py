@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from convs2s.base.files import read_folder, read_pairs, write_folder
-from convs2s.text.corpus.filter import Pair
+from convs2s.base.files import Pair, read_folder, read_pairs, write_folder
 from tests.docs import pages
 from tests.docs.pages import ROOT
 from tests.pipeline import run_here

@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 
 from convs2s.config.load import flatten_values, load_params, parse_yaml
 from pipelines import preset
-from pipelines.preset import EXPERIMENTS, apply_overrides, find_presets, main, parse_override, render
+from pipelines.preset import EXPERIMENTS, apply_overrides, find_presets, main, parse_override, render_preset
 from tests.flows import toy
 from tests.presets import params_of, rendered
 
@@ -108,7 +108,7 @@ def test_a_faulty_or_unknown_preset_is_refused(
     (tmp_path / "presets" / "mine.yaml").write_text(text)
     monkeypatch.setattr(preset, "EXPERIMENTS", tmp_path)
     with pytest.raises(ValueError, match=rf"(?s)^experiments/presets.*{message}"):
-        render(name)
+        render_preset(name)
 
 
 def test_without_overrides_nothing_changes() -> None:
@@ -302,4 +302,4 @@ def test_an_odd_preset_is_refused(
     monkeypatch.setattr(preset, "EXPERIMENTS", tmp_path / "experiments")
     (tmp_path / "experiments" / "presets" / "odd.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=rf"(?s){message}"):
-        render("odd")
+        render_preset("odd")

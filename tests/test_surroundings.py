@@ -18,7 +18,7 @@ from dvc.repo import Repo
 from pipelines import check
 from pipelines.flows import machine, workspace
 from pipelines.flows.dvc_stage import environment
-from pipelines.preset import render
+from pipelines.preset import render_preset
 from pipelines.repair import repair
 from pipelines.report import runs
 from pipelines.report.run import open_run
@@ -33,7 +33,7 @@ def unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Repo.init(str(tmp_path), no_scm=True).close()
     (tmp_path / ".dvc" / "config").write_text("")
     (tmp_path / "data" / "tatoeba-en-de").mkdir(parents=True)
-    (tmp_path / "params.yaml").write_text(render("tatoeba-en-de"))
+    (tmp_path / "params.yaml").write_text(render_preset("tatoeba-en-de"))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -92,7 +92,7 @@ def test_a_repository_of_another_user_says_what_to_do(
     monkeypatch.setattr(machine, "ROOT", unpacked)
     monkeypatch.setattr(machine, "run", lambda *_: pytest.fail("the run has started"))
     with pytest.raises(ValueError, match=r"safe\.directory"):
-        machine.execute(machine.parser().parse_args(["run"]))
+        machine.run_command(machine.parser().parse_args(["run"]))
 
 
 @pytest.mark.parametrize("start", ["", "schema: '2.0'\n"])
@@ -114,7 +114,7 @@ def test_a_merge_conflict_says_what_to_do(
     monkeypatch.setattr(machine, "ROOT", unpacked)
     monkeypatch.setattr(machine, "run", lambda *_: pytest.fail("the run has started"))
     with pytest.raises(ValueError, match=expected):
-        machine.execute(machine.parser().parse_args(["run"]))
+        machine.run_command(machine.parser().parse_args(["run"]))
 
 
 def test_the_advice_for_a_conflict_of_dvc_lock_resolves_it(tmp_path: Path) -> None:

@@ -14,12 +14,12 @@ from pipelines import sweep_table
 from pipelines.sweep_table import (
     SIGNATURES,
     TEST_SET,
-    Row,
-    compare,
+    SweepRow,
+    format_sweep,
     list_tables,
     read_results,
     read_table,
-    show,
+    tabulate,
 )
 from tests.presets import change_preset, params_of
 
@@ -108,12 +108,12 @@ def test_results_are_means_over_seeds_with_test_set_and_signature(tmp_path: Path
 def test_a_comparison_begins_with_what_differs_and_the_figures() -> None:
     """Users compare these columns first; a row that failed gives the reason next to its settings."""
     paper = {"perplexity, paper": 6.6, "bleu_tokenized, paper": None}
-    rows = {name: Row({"train.dropout": 0.1}, {"side": name}, paper) for name in ("x", "y")}
+    rows = {name: SweepRow({"train.dropout": 0.1}, {"side": name}, paper) for name in ("x", "y")}
     results: dict[str, dict[str, Any]] = {
         "x": {"std.bleu": 0.1, "perplexity, std": 0.2, "bleu_tokenized": 7.5, "perplexity": 6.5},
         "y": {"failed": "train@1 ended"},
     }
-    table = compare(rows, results, BASE)
+    table = tabulate(rows, results, BASE)
     figures = ["perplexity, paper", "perplexity", "perplexity, std", "bleu_tokenized"]
     assert list(table) == ["side", "failed", *figures, "train.dropout", "std.bleu", "experiment"]
     assert table["failed"].isna().tolist() == [True, False]
@@ -126,11 +126,11 @@ def test_what_a_terminal_shows_is_what_differs() -> None:
     """
     changes: list[dict[str, Any]] = [{}, {"train.dropout": 0.3}, {"train.patience": 4, "train.dropout": 0.1}]
     rows = {
-        f"mine-{number}": Row({**change, "seeds": [1]}, {"row": f"row {number}"}, {})
+        f"mine-{number}": SweepRow({**change, "seeds": [1]}, {"row": f"row {number}"}, {})
         for number, change in enumerate(changes)
     }
     results = {name: {"perplexity": 6.123, "mean.bleu": 20.0, "mean.chrf": 40.0} for name in rows}
-    lines = show(compare(rows, results, BASE), rows).splitlines()
+    lines = format_sweep(tabulate(rows, results, BASE), rows).splitlines()
     assert lines[0].split() == [
         "row", "train.dropout", "train.patience", "perplexity", "mean.bleu", "experiment",
     ]  # fmt: skip

@@ -40,6 +40,8 @@ GZIP = b"\x1f\x8b"
 BLOCK = 1 << 17  # bytes read or decompressed at once
 WRITTEN_AT_ONCE = 100  # pairs, which saves the time that it takes to check them
 SIDES = ("source", "target")
+Pair = tuple[str, str]
+"""A line of the source, and one of the target that translates it."""
 CONVERSIONS = {
     codecs.BOM_UTF32_LE: "iconv -f utf-32 -t utf-8",
     codecs.BOM_UTF16_LE: "iconv -f utf-16 -t utf-8",
@@ -205,7 +207,7 @@ def read_lines(path: Path) -> Iterator[str]:
 
 def read_pairs(
     source: Path, target: Path, read: Callable[[Path], Iterator[str]] = read_lines
-) -> Iterator[tuple[str, str]]:
+) -> Iterator[Pair]:
     """Yield line i of the source with line i of the target; a ValueError if their numbers of lines differ.
 
     Args:
@@ -332,7 +334,7 @@ def write_lines(path: Path, lines: Iterable[str]) -> int:
     return count
 
 
-def read_folder(folder: Path) -> Iterator[tuple[str, str]]:
+def read_folder(folder: Path) -> Iterator[Pair]:
     """Yield the pairs of a folder."""
     return read_pairs(folder / "source.txt", folder / "target.txt")
 
@@ -375,7 +377,7 @@ class PairWriter:
             self._flush()
 
 
-def write_folder(folder: Path, pairs: Iterable[tuple[str, str]]) -> None:
+def write_folder(folder: Path, pairs: Iterable[Pair]) -> None:
     """Write pairs to a folder, which appears only once complete."""
     with atomic_path(folder) as temporary, PairWriter(temporary) as writer:
         for pair in pairs:

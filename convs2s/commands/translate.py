@@ -225,7 +225,7 @@ def run(options: argparse.Namespace) -> None:
         return
     if is_typed and translator.facts is not None:
         print(visible(f"{translator.facts.name}: {translator.facts.summary()}"), file=sys.stderr)
-    work = Work(translator, sampling, options)
+    work = LineTranslator(translator, sampling, options)
     name = "standard input" if options.input in STANDARD else str(options.input)
     second_path = options.score or options.prefix
     with (
@@ -286,7 +286,7 @@ def translate_page(
     report_unknown(translated.unknown_characters, is_scoring=False)
 
 
-class Work:
+class LineTranslator:
     """Translates or scores one chunk of lines after another, and counts what they hold."""
 
     def __init__(

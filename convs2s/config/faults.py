@@ -36,8 +36,8 @@ def list_faults(error: ValidationError, schema: type[BaseModel] | None = None) -
     lines: list[str] = []
     texts: dict[str, list[str]] = {}
     for fault in error.errors():
-        text = describe(fault, schema)
-        if name := locate(fault):
+        text = describe_fault(fault, schema)
+        if name := name_key(fault):
             texts.setdefault(name, []).append(text)
         else:  # a rule that spans sections, whose message names them
             lines.append(f"  {text}")
@@ -46,7 +46,7 @@ def list_faults(error: ValidationError, schema: type[BaseModel] | None = None) -
     )
 
 
-def locate(fault: Any) -> str:
+def name_key(fault: Any) -> str:
     """Return the dotted name of the key that a pydantic error is about, without the types it may have."""
     is_unknown = fault["type"] in UNKNOWN_KEY
     return ".".join(str(part) for part in fault["loc"] if is_unknown or re.fullmatch(r"\w+", str(part)))
@@ -60,9 +60,9 @@ def join_alternatives(texts: Sequence[str]) -> str:
     return f"expected {' or '.join(expected)}, found {texts[0].partition(', found ')[2]}"
 
 
-def describe(fault: Any, schema: type[BaseModel] | None) -> str:
+def describe_fault(fault: Any, schema: type[BaseModel] | None) -> str:
     """Return what a pydantic error expected and found."""
-    value = show(fault["input"])
+    value = spell_value(fault["input"])
     match fault["type"]:
         case unknown if unknown in UNKNOWN_KEY:
             *place, key = fault["loc"]
@@ -94,7 +94,7 @@ def describe_length(fault: Any) -> str:
     return f"a list with at least {inflect(fault['ctx']['min_length'], 'item')}"
 
 
-def show(value: object) -> str:
+def spell_value(value: object) -> str:
     """Return a value, shortened, as YAML and JSON spell it."""
     return json.dumps(value) if value is None or isinstance(value, bool) else reprlib.repr(value)
 

@@ -5,7 +5,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from convs2s.config.download import DownloadParams
-from convs2s.config.faults import show
+from convs2s.config.faults import spell_value
 from convs2s.config.model import ModelParams
 from convs2s.config.results import EvaluateParams, PackageParams, ReplaceParams, TuneParams
 from convs2s.config.section import LANGUAGE, NOTHING, Count, Section
@@ -57,7 +57,8 @@ class Params(Section):
         if bool(self.download.valid.sources) == (self.filter.valid_every is not None):
             raise ValueError(
                 "filter.valid_every and download.valid.sources: expected one, and the other null or [], "
-                f"found {show(self.filter.valid_every)} and {len(self.download.valid.sources)} source(s)"
+                f"found {spell_value(self.filter.valid_every)} and {len(self.download.valid.sources)} "
+                "source(s)"
             )
         if self.train.tied_embeddings and self.model.embedding_size != self.model.output_embedding_size:
             raise ValueError(
@@ -95,7 +96,7 @@ class Params(Section):
                 raise ValueError(
                     f"candidates.per_source: expected at least {selection.candidates}, as {name}.selection "
                     "takes so many per source entry, such as 1000, found "
-                    f"{show(self.candidates.per_source)}"
+                    f"{spell_value(self.candidates.per_source)}"
                 )
         if self.candidates.per_source is not None and self.align.backend == "none":
             raise ValueError("align.backend: expected one such as builtin for candidates, found none")

@@ -44,7 +44,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceLine:
     """A line to translate.
 
     Attributes:
@@ -78,7 +78,7 @@ class Source:
         return seen + [word + added for word in range(len(seen), len(self.seen))], runs
 
 
-def read_source(line: str, tokenize: Callable[[str], list[str]], codec: Codec) -> Source:
+def read_source(line: str, tokenize: Callable[[str], list[str]], codec: Codec) -> SourceLine:
     """Return the words of a line that the model sees, and what is left out of it.
 
     The line is split into words without what is left out: what follows a word decides whether a period
@@ -86,7 +86,7 @@ def read_source(line: str, tokenize: Callable[[str], list[str]], codec: Codec) -
     """
     words = tokenize(line)
     if OBJECT not in line and codec.has_seen("".join(words)):
-        return Source(words)
+        return SourceLine(words)
 
     @functools.cache
     def is_known(character: str) -> bool:
@@ -101,10 +101,10 @@ def read_source(line: str, tokenize: Callable[[str], list[str]], codec: Codec) -
     line = re.sub(r"[^\S ]", lambda space: space[0] if codec.has_seen(space[0]) else " ", line)
     unknown = sum(not is_known(character) for character in line)
     if unknown == 0:
-        return Source(tokenize(line))
+        return SourceLine(tokenize(line))
     kept, runs = split_line(line, join_spans(line, find_unknown(line, is_known)))
     if not has_letters(kept):
-        return Source([], [LeftOut(line.strip())], unknown)
+        return SourceLine([], [LeftOut(line.strip())], unknown)
     seen = tokenize(kept)
     left_out = list[LeftOut]()
     starts, ends = locate_words(kept, seen)
@@ -112,7 +112,7 @@ def read_source(line: str, tokenize: Callable[[str], list[str]], codec: Codec) -
         before = bisect_left(starts, place)
         is_inside = before > 0 and ends[before - 1] > place
         left_out.append(replace(run, before=before, is_inside=is_inside))
-    return Source(seen, left_out, unknown)
+    return SourceLine(seen, left_out, unknown)
 
 
 def find_unknown(line: str, is_known: Callable[[str], bool]) -> Iterator[tuple[int, int]]:

@@ -45,7 +45,7 @@ def run_in_processes(
 def fork(processes: int, *shared: Any) -> Iterator[ProcessPoolExecutor]:
     """Return a pool of processes that have `shared` as `SHARED`; the first error ends them."""
     context = multiprocessing.get_context("fork")
-    pool = ProcessPoolExecutor(processes, context, initializer=share, initargs=(os.getpid(), *shared))
+    pool = ProcessPoolExecutor(processes, context, initializer=begin_process, initargs=(os.getpid(), *shared))
     try:
         yield pool
     except BrokenProcessPool:
@@ -71,7 +71,7 @@ def run_beside(work: Callable[[Item], Result], items: Iterable[Item], processes:
         yield from (result.result() for result in results)
 
 
-def share(parent: int, *shared: Any) -> None:
+def begin_process(parent: int, *shared: Any) -> None:
     """Begin a forked process; `parent` is the one that waits for the results."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from convs2s.decode.left_out import LeftOut, Source
+from convs2s.decode.left_out import LeftOut, SourceLine
 from convs2s.decode.links import attend_words, find_counterparts, list_owners
 from convs2s.decode.translations import Hypothesis, PutBack
 from convs2s.text.vocabulary.codec import Codec
@@ -11,7 +11,7 @@ from convs2s.text.words.places import has_letters, split_punctuation
 
 
 def put_back_all(
-    sources: Iterable[Source],
+    sources: Iterable[SourceLine],
     n_best_lists: Iterable[list[Hypothesis]],
     codec: Codec,
     restore_case: Callable[[list[str]], list[str]] = list,
@@ -22,11 +22,11 @@ def put_back_all(
 
 
 def put_back(
-    source: Source,
+    source: SourceLine,
     hypothesis: Hypothesis,
     codec: Codec,
     restore_case: Callable[[list[str]], list[str]] = list,
-    prefix: Source | None = None,
+    prefix: SourceLine | None = None,
 ) -> Hypothesis:
     """Return the hypothesis of what the model saw as one of the whole line.
 
@@ -40,7 +40,7 @@ def put_back(
     """
     has_text = hypothesis.tokens or source.left_out
     if prefix is None or not has_text:  # an empty line is translated as one, whatever its prefix
-        prefix = Source([])
+        prefix = SourceLine([])
     if not source.left_out and not prefix.left_out:
         return hypothesis
     written = restore_case(hypothesis.words)
@@ -49,7 +49,7 @@ def put_back(
     counterparts = find_counterparts(source.seen, written, attended)
     origins, first_words = source.locate()
     prefix_places, _ = prefix.locate()
-    draft = Draft(list(prefix.words), prefix_places)
+    draft = HypothesisDraft(list(prefix.words), prefix_places)
     prefix_text = " ".join(prefix.words)
     for item, first_word in zip(source.left_out, first_words, strict=True):
         if item.text not in prefix_text:
@@ -72,7 +72,7 @@ def put_back(
 
 
 @dataclass
-class Draft:
+class HypothesisDraft:
     """A hypothesis into which text is put back, as far as it is written.
 
     Attributes:

@@ -20,7 +20,7 @@ from convs2s.decode.translations import Attention, Hypothesis
 from convs2s.decode.unknown_replacement import Unknown
 from convs2s.ids.selection import VocabularySelection
 from convs2s.ids.vocabulary import EOS, UNK
-from convs2s.model.precision import Choice, choose_precision
+from convs2s.model.precision import PrecisionChoice, choose_precision
 from convs2s.search.beam_search import BeamSearch
 from convs2s.search.copies import copy_to_device
 from convs2s.search.search import Search, SearchModel, SearchResult
@@ -51,7 +51,7 @@ class GivenScore(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Row:
+class SentencePart:
     """A sentence to search, or a part of one that is longer than the position table.
 
     Attributes:
@@ -98,7 +98,7 @@ class WordTranslator:
         self.place = place
 
     @property
-    def precision(self) -> Choice:
+    def precision(self) -> PrecisionChoice:
         """The precision of products, and why."""
         return choose_precision(self.params.precision, self.device)
 
@@ -203,7 +203,7 @@ class WordTranslator:
         by_number = dict(itertools.chain.from_iterable(finished))
         return [by_number[number] for number in range(len(texts))]
 
-    def rows(self, words: list[str], prefix: Sequence[int] = (), sentence: int = 0) -> list[Row]:
+    def rows(self, words: list[str], prefix: Sequence[int] = (), sentence: int = 0) -> list[SentencePart]:
         """Return what to search for a sentence: several rows for a long one, none for one without words."""
         ids = self.source.encode(words)[:-1]
         limit = self.model.max_source_tokens
@@ -216,13 +216,13 @@ class WordTranslator:
             )
             parts = cut(words, self.source.word_of_piece(words), limit - 1)
         return [
-            Row([*ids[part.start : part.stop], EOS], () if number else prefix, sentence, number)
+            SentencePart([*ids[part.start : part.stop], EOS], () if number else prefix, sentence, number)
             for number, part in enumerate(parts)
         ]
 
     def search(
         self,
-        rows: Sequence[Row],
+        rows: Sequence[SentencePart],
         keep_attention: bool,
         sampling: Sampling | None = None,
         on_done: Callable[[int], object] | None = None,
@@ -236,7 +236,7 @@ class WordTranslator:
 
     def _search_batches(
         self,
-        rows: Sequence[Row],
+        rows: Sequence[SentencePart],
         keep_attention: bool,
         sampling: Sampling | None,
         on_done: Callable[[int], object] | None,
@@ -275,7 +275,7 @@ class WordTranslator:
         most_source = self.model.max_source_tokens or math.inf
         most_target = self.model.max_target_tokens or math.inf
         rows = [
-            Row(source, target[:-1], number, 0)
+            SentencePart(source, target[:-1], number, 0)
             for number, (source, target) in enumerate(pairs)
             if len(source) <= most_source and len(target) <= most_target
         ]
@@ -288,7 +288,7 @@ class WordTranslator:
         return scores
 
     def _search_batch(
-        self, rows: Sequence[Row], keep_attention: bool, sampling: Sampling | None
+        self, rows: Sequence[SentencePart], keep_attention: bool, sampling: Sampling | None
     ) -> list[list[SearchResult]]:
         """Return the n_best hypotheses of each row of one batch."""
         search = self._make_search(rows, keep_attention, sampling)
@@ -310,7 +310,9 @@ class WordTranslator:
             for ranked in search.search(model, source, limits, selected_prefixes)
         ]
 
-    def _make_search(self, rows: Sequence[Row], keep_attention: bool, sampling: Sampling | None) -> Search:
+    def _make_search(
+        self, rows: Sequence[SentencePart], keep_attention: bool, sampling: Sampling | None
+    ) -> Search:
         """Return the search for one batch."""
         if sampling is not None:
             numbers = [(row.sentence, row.part) for row in rows]
@@ -338,7 +340,7 @@ class WordTranslator:
     def _assemble(
         self,
         words: list[str],
-        rows: Sequence[Row],
+        rows: Sequence[SentencePart],
         n_best_lists: Sequence[list[SearchResult]],
         keep_attention: bool,
     ) -> list[Hypothesis]:

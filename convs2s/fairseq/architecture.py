@@ -16,7 +16,7 @@ def read_architecture(checkpoint: Checkpoint) -> ModelParams:
     c + h (T4), and gradient scaling that includes the encoder's embeddings (T6).
     """
     arguments, tensors = checkpoint.arguments, checkpoint.tensors
-    encoder, decoder = read_layers(checkpoint, "encoder_layers"), read_layers(checkpoint, "decoder_layers")
+    encoder, decoder = parse_layers(checkpoint, "encoder_layers"), parse_layers(checkpoint, "decoder_layers")
     attention = str(arguments.get("decoder_attention", True))  # absent in the first releases
     tables = [tensor for name, tensor in tensors.items() if name.endswith("embed_positions.weight")]
     architecture = {
@@ -26,7 +26,7 @@ def read_architecture(checkpoint: Checkpoint) -> ModelParams:
         "encoder_kernels": [kernel for _, kernel in encoder],
         "decoder_widths": [width for width, _ in decoder],
         "decoder_kernels": [kernel for _, kernel in decoder],
-        "attention": attention == "True" or evaluate(attention),
+        "attention": attention == "True" or evaluate_list(attention),
         "source_positions": True,
         "target_positions": True,
         # Only the tables give it reliably. T18: fairseq's positions start at row 2, ours at row 1.
@@ -37,13 +37,13 @@ def read_architecture(checkpoint: Checkpoint) -> ModelParams:
     return validate(ModelParams, architecture, f"{checkpoint.path}, arguments: impossible architecture")
 
 
-def read_layers(checkpoint: Checkpoint, name: str) -> list[tuple[int, int]]:
+def parse_layers(checkpoint: Checkpoint, name: str) -> list[tuple[int, int]]:
     """Return (channels, kernel width) of each layer, from text such as "[(512, 3)] * 4 + [(768, 3)]".
 
     A third number would be the distance to the layer from which the residual comes: 1, the default, is the
     layer's own input, the only residual that our model has (T2).
     """
-    layers = evaluate(str(checkpoint.arguments.get(name)))
+    layers = evaluate_list(str(checkpoint.arguments.get(name)))
     try:
         if any(residual != 1 for layer in layers for residual in layer[2:]):
             raise ValueError
@@ -56,7 +56,7 @@ def read_layers(checkpoint: Checkpoint, name: str) -> list[tuple[int, int]]:
         ) from error
 
 
-def evaluate(text: str) -> Any:
+def evaluate_list(text: str) -> Any:
     """Return the list that text spells: lists of literals, repeated by * and joined by +; else the text.
 
     fairseq evaluates such text in checkpoints as Python; nothing is executed here.

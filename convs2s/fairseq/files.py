@@ -52,14 +52,14 @@ class Checkpoint:
     tensors: Mapping[str, Tensor]
 
 
-def read_checkpoint(path: Path) -> Checkpoint:
+def read_fairseq_checkpoint(path: Path) -> Checkpoint:
     """Read a checkpoint of either format: arguments under `args`, or within the config under `cfg`.
 
     Raises:
         OSError: if there is no such file.
         ValueError: if it is another kind of file, or needs far more memory than its size; it names the file.
     """
-    content = load(path)
+    content = load_tensors(path)
     content = content if isinstance(content, dict) else {}
     config = content.get("cfg")
     config = config if isinstance(config, dict) and config else {"model": content.get("args")}
@@ -107,7 +107,7 @@ def check_tensors(path: Path, tensors: Mapping[Any, Any]) -> None:
         )
 
 
-def load(path: Path) -> Any:
+def load_tensors(path: Path) -> Any:
     """Read a PyTorch file that contains only tensors, plain values and the known classes."""
     with path.open("rb") as stream, torch.serialization.safe_globals(KNOWN):
         try:

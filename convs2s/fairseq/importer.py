@@ -17,7 +17,7 @@ from convs2s.config.model import ModelParams
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.translate import PackagedTranslateParams
 from convs2s.fairseq.architecture import read_architecture
-from convs2s.fairseq.files import Checkpoint, read_checkpoint, read_fairseq_dictionary
+from convs2s.fairseq.files import Checkpoint, read_fairseq_checkpoint, read_fairseq_dictionary
 from convs2s.fairseq.weights import convert_weights
 from convs2s.ids.vocabulary import PAD, SPECIALS, write_vocabulary
 from convs2s.model.seq2seq import Seq2Seq
@@ -81,7 +81,7 @@ def import_fairseq(
     translate = validate(
         PackagedTranslateParams, {**SEARCH.model_dump(), **search}, "the search is impossible"
     )
-    read = read_checkpoint(checkpoint)
+    read = read_fairseq_checkpoint(checkpoint)
     source, target = (
         find_language(read, side, language, dictionary)
         for side, language, dictionary in zip(SIDES, languages, dictionaries, strict=True)
@@ -89,7 +89,7 @@ def import_fairseq(
     source_entries, target_entries = map(read_fairseq_dictionary, dictionaries)
     params = read_architecture(read)
     sizes = (len(SPECIALS) + len(source_entries), len(SPECIALS) + len(target_entries))
-    model = build_model(read, params, sizes)
+    model = convert_model(read, params, sizes)
     if bpe_codes:
         kind = "subword-nmt"
     elif sentencepiece_model:
@@ -129,7 +129,7 @@ def import_fairseq(
     return f"{rows['layers']}; parameters: {rows['parameters']}; vocabulary: {rows['vocabulary']}"
 
 
-def build_model(checkpoint: Checkpoint, params: ModelParams, sizes: tuple[int, int]) -> Seq2Seq:
+def convert_model(checkpoint: Checkpoint, params: ModelParams, sizes: tuple[int, int]) -> Seq2Seq:
     """Return our model with the checkpoint's weights, weight norm folded in, for translation.
 
     The sizes are those of the source and the target dictionary, fairseq's four special symbols included.

@@ -48,7 +48,7 @@ class Traced(NamedTuple):
     unknown_characters: int = 0
 
 
-class Sentence(NamedTuple):
+class TranslatedSentence(NamedTuple):
     """A sentence of a segment: where it is in the segment's text, and its translation."""
 
     start: int
@@ -76,7 +76,7 @@ class Place(NamedTuple):
     stop: int
 
 
-def write_segment(segment: Segment, sentences: Sequence[Sentence], language: str) -> str:
+def write_segment(segment: Segment, sentences: Sequence[TranslatedSentence], language: str) -> str:
     """Return the HTML of a segment's translation; what is between its sentences is copied.
 
     Args:
@@ -120,9 +120,9 @@ class Draft:
         text = self.segment.text[start:stop]
         # Here tags stay where they are, also within words.
         words = [Word(i, i + 1, [i]) for i, character in enumerate(text) if not character.isspace()]
-        self.add(Sentence(start, stop, Traced(text, words)))
+        self.add(TranslatedSentence(start, stop, Traced(text, words)))
 
-    def add(self, sentence: Sentence) -> None:
+    def add(self, sentence: TranslatedSentence) -> None:
         """Add the translation of a sentence."""
         text = sentence.translation.text
         owners = self.segment.owners[sentence.start : sentence.stop]

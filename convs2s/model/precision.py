@@ -22,7 +22,7 @@ BFLOAT16_INSTRUCTIONS = {
 AMPERE = (8, 0)  # compute capability of the first GPUs with bfloat16
 
 
-class Choice(NamedTuple):
+class PrecisionChoice(NamedTuple):
     """A precision of products.
 
     Attributes:
@@ -38,19 +38,19 @@ class Choice(NamedTuple):
         return f"{'warning: ' if self.is_slow else ''}products in {self.precision}, {self.reason}."
 
 
-def choose_precision(wanted: Wanted, device: torch.device) -> Choice:
+def choose_precision(wanted: Wanted, device: torch.device) -> PrecisionChoice:
     """Return the precision of products on a device; `auto` is bfloat16 where it is faster than float32."""
     is_fast, hardware = find_bfloat16(device)
     if wanted == "auto":
-        return Choice("bfloat16" if is_fast else "float32", f"as {hardware}")
+        return PrecisionChoice("bfloat16" if is_fast else "float32", f"as {hardware}")
     if wanted == "bfloat16" and not is_fast:
         much = "about 20 times " if device.type == "cpu" else ""
-        return Choice(
+        return PrecisionChoice(
             wanted, f"{much}slower than float32, as {hardware}: choose auto or float32", is_slow=True
         )
     if wanted == "int8" and device.type == "cpu" and torch.cuda.is_available():
-        return Choice(wanted, "as set, and thus on the CPU: for the GPU, choose auto or float32")
-    return Choice(wanted, "as set")
+        return PrecisionChoice(wanted, "as set, and thus on the CPU: for the GPU, choose auto or float32")
+    return PrecisionChoice(wanted, "as set")
 
 
 def find_bfloat16(device: torch.device) -> tuple[bool, str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from convs2s.decode.links import find_counterparts, list_owners
 from convs2s.decode.sampling import Sampling
-from convs2s.html.inline_tags import Sentence, Traced, Word, write_segment
+from convs2s.html.inline_tags import Traced, TranslatedSentence, Word, write_segment
 from convs2s.html.segments import BREAK, Segment, is_translatable, read_page
 from convs2s.package.translator import Texts, Translation, Translator, as_texts
 from convs2s.text.vocabulary.segmentation import WORD_MARK
@@ -50,7 +50,7 @@ class HtmlPage:
             if isinstance(part, str):
                 written.append(part)
             else:
-                sentences = [Sentence(start, stop, next(following)) for start, stop in spans]
+                sentences = [TranslatedSentence(start, stop, next(following)) for start, stop in spans]
                 written.append(write_segment(part, sentences, self._target))
         return "".join(written)
 

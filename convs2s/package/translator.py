@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from convs2s.config.faults import validate
 from convs2s.config.text import SelectionParams
 from convs2s.config.translate import PackagedTranslateParams, SearchPlace
-from convs2s.decode.left_out import Source, read_source
+from convs2s.decode.left_out import SourceLine, read_source
 from convs2s.decode.links import attend_words, list_owners
 from convs2s.decode.load import load_word_translator
 from convs2s.decode.parallel import run_in_processes
@@ -216,7 +216,7 @@ class Translator:
         """
         sources = self.read(texts)
         if prefixes is None:
-            read_prefixes = [Source([])] * len(sources)
+            read_prefixes = [SourceLine([])] * len(sources)
         else:
             read_prefixes = [self._read_target(prefix) for prefix in as_texts(prefixes)]
 
@@ -233,10 +233,10 @@ class Translator:
             on_done=on_done,
         )
 
-    def read(self, texts: str | Sequence[str]) -> list[Source]:
+    def read(self, texts: str | Sequence[str]) -> list[SourceLine]:
         """Return the words of each text, and those that the model sees; with a GPU, by several processes."""
 
-        def read_all(part: list[str]) -> list[Source]:
+        def read_all(part: list[str]) -> list[SourceLine]:
             return [read_source(text, self.source.tokenize, self.words.source) for text in part]
 
         rows = as_texts(texts)
@@ -279,11 +279,11 @@ class Translator:
         links.update((item.source, item.word) for item in translation.put_back)
         return sorted(links)
 
-    def _read_target(self, text: str) -> Source:
+    def _read_target(self, text: str) -> SourceLine:
         """Return the words of a text in the target language, and those that the model sees."""
         return read_source(text, self.target.tokenize, self.words.target)
 
-    def _finish(self, source: Source, hypothesis: Hypothesis, prefix: Source) -> Translation:
+    def _finish(self, source: SourceLine, hypothesis: Hypothesis, prefix: SourceLine) -> Translation:
         hypothesis = put_back(source, hypothesis, self.words.target, self.target.restore_case, prefix)
         words = list(hypothesis.words)
         unknowns = list[Unknown]()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Kind:
+class ScoreKind:
     """A score.
 
     Attributes:
@@ -26,14 +26,14 @@ class Kind:
 
 
 SCORES = {
-    "bleu": Kind("BLEU", 2, ("BLEU, detokenized", "bleu"), is_main=True),
-    "bleu_tokenized": Kind("tokenized BLEU", 2, ("BLEU, tokenized", "bleu")),
-    "chrf": Kind("chrF2", 2, ("chrF2", "chrf"), is_main=True),
-    "rouge1": Kind("ROUGE-1", 2, ("ROUGE-1", "rouge")),
-    "rouge2": Kind("ROUGE-2", 2, ("ROUGE-2", "rouge")),
-    "rougeL": Kind("ROUGE-L", 2, ("ROUGE-L", "rouge")),
-    "length_ratio": Kind("length ratio", 4, None),
-    "unknown_words": Kind("<unk>", 1, None),
+    "bleu": ScoreKind("BLEU", 2, ("BLEU, detokenized", "bleu"), is_main=True),
+    "bleu_tokenized": ScoreKind("tokenized BLEU", 2, ("BLEU, tokenized", "bleu")),
+    "chrf": ScoreKind("chrF2", 2, ("chrF2", "chrf"), is_main=True),
+    "rouge1": ScoreKind("ROUGE-1", 2, ("ROUGE-1", "rouge")),
+    "rouge2": ScoreKind("ROUGE-2", 2, ("ROUGE-2", "rouge")),
+    "rougeL": ScoreKind("ROUGE-L", 2, ("ROUGE-L", "rouge")),
+    "length_ratio": ScoreKind("length ratio", 4, None),
+    "unknown_words": ScoreKind("<unk>", 1, None),
 }
 """By the name in scores.csv and metrics.json, in the order of tables."""
 DIGITS = {name: kind.digits for name, kind in SCORES.items()}

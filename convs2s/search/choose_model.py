@@ -67,7 +67,7 @@ NAMED = 3
 
 
 @dataclass(frozen=True)
-class Batch:
+class SampleBatch:
     """Sentences of the sample.
 
     Attributes:
@@ -83,18 +83,18 @@ class Batch:
     stay: int
 
 
-class Step(NamedTuple):
+class StepOutput(NamedTuple):
     """What a step gives for some rows of a batch."""
 
     rows: Int[Tensor, "N"]
     logits: Float[Tensor, "N V"]
     attention: Float[Tensor, "N S"]
 
-    def select(self, rows: Int[Tensor, "M"]) -> "Step":
+    def select(self, rows: Int[Tensor, "M"]) -> "StepOutput":
         """Return what a step of all rows gives for these."""
-        return Step(rows, self.logits[rows], self.attention[rows])
+        return StepOutput(rows, self.logits[rows], self.attention[rows])
 
-    def differences(self, expected: "Step") -> tuple[float, float]:
+    def differences(self, expected: "StepOutput") -> tuple[float, float]:
         """Return how far logits and attention are from those of a step of all rows."""
         expected = expected.select(self.rows)
         return (
@@ -103,7 +103,7 @@ class Step(NamedTuple):
         )
 
 
-class Sample:
+class TokenSample:
     """Random tokens that fit a model, and what it computes for them.
 
     Raises:
@@ -130,7 +130,9 @@ class Sample:
         with torch.inference_mode(), check_reads(seq2seq):
             self.expected = [(batch, self._expect(batch)) for batch in (self.alone, self.padded)]
 
-    def _draw_batch(self, lengths: Sequence[int], beams: int, positions: Sequence[int], stay: int) -> Batch:
+    def _draw_batch(
+        self, lengths: Sequence[int], beams: int, positions: Sequence[int], stay: int
+    ) -> SampleBatch:
         """Return sources of about these lengths, EOS included, and `beams` hypotheses for each."""
         size = self.seq2seq.source_embedding.words.num_embeddings
         most = self.seq2seq.max_source_tokens or max(lengths)
@@ -145,9 +147,9 @@ class Sample:
         places[:, -1] = 1  # <unk>
         if positions[0] == 0:
             places[:, 0] = 0  # EOS, with which a target begins (T19)
-        return Batch(source.to(self.device), places.to(self.device), positions, stay)
+        return SampleBatch(source.to(self.device), places.to(self.device), positions, stay)
 
-    def _expect(self, batch: Batch) -> list[Step]:
+    def _expect(self, batch: SampleBatch) -> list[StepOutput]:
         """Return what one pass computes; from where the positions jump, what a first step there does."""
         memory = self.seq2seq.encode(batch.source)
         plain = StepwiseModel(self.seq2seq, self.entries)
@@ -156,11 +158,11 @@ class Sample:
         features, attention, _ = self.seq2seq.features(self.entries[batch.places[:, :passed]], memory)
         logits = F.linear(features, plain.output_weights, plain.output_biases).float()
         weights = average_attention(attention).float()
-        steps = [Step(rows, logits[:, step], weights[:, step]) for step in range(passed)]
+        steps = [StepOutput(rows, logits[:, step], weights[:, step]) for step in range(passed)]
         for step, position in enumerate(batch.positions[passed:], passed):
             state = replace(plain.start(len(rows)), steps=position)
             late_logits, late_weights, _ = plain.step(batch.places[:, step], memory, state)
-            steps.append(Step(rows, late_logits, late_weights.float()))
+            steps.append(StepOutput(rows, late_logits, late_weights.float()))
         return steps
 
     @torch.inference_mode()
@@ -177,10 +179,10 @@ class Sample:
         return describe_difference("weights of the softmax layer for all entries", difference)
 
     @cached_property
-    def _exact(self) -> "Sample | None":
+    def _exact(self) -> "TokenSample | None":
         """The same in float64; None where an edit computes in float32 whatever the type of the weights."""
         try:
-            return Sample(copy.deepcopy(self.seq2seq).double())
+            return TokenSample(copy.deepcopy(self.seq2seq).double())
         except RuntimeError:
             return None
 
@@ -198,7 +200,7 @@ class Sample:
                 return fault
         return None
 
-    def _is_rounding(self, number: int, step: int, found: Step) -> bool:
+    def _is_rounding(self, number: int, step: int, found: StepOutput) -> bool:
         """Return whether a step is as far from that of float64 as that of the plain model is.
 
         A model may enlarge rounding without bound, for example if its attention is sharp.
@@ -217,7 +219,7 @@ def afford(work: int, stack: nn.Module, least: int, most: int) -> int:
     return min(max(least, work // weights), most)
 
 
-def run(model: SearchModel, batch: Batch) -> Iterator[Step]:
+def run(model: SearchModel, batch: SampleBatch) -> Iterator[StepOutput]:
     """Yield what each step of a model gives; in between, hypotheses change places and sentences leave.
 
     Where positions jump, nothing but their number is known of the tokens before.
@@ -230,7 +232,7 @@ def run(model: SearchModel, batch: Batch) -> Iterator[Step]:
         if position != step:
             state = replace(model.start(len(rows)), steps=position)
         scores, weights, state = model.step(batch.places[rows, step], memory, state)
-        yield Step(rows, all_logits(scores).float(), weights.float())
+        yield StepOutput(rows, all_logits(scores).float(), weights.float())
         order = torch.arange(len(rows), device=rows.device).view(-1, beams).flip(1)
         if (step + 1) % batch.stay == 0 and len(order) > 1:
             order = order[1::2]
@@ -290,7 +292,7 @@ def choose_model(seq2seq: Seq2Seq, wanted: Wanted, device: torch.device) -> Sear
         raise ValueError(
             f"precision int8 is for CPUs, but the device is {device}. Choose auto, or the device cpu."
         )
-    sample = Sample(seq2seq)
+    sample = TokenSample(seq2seq)
     if device.type == "cpu" and is_engine_wanted():
         model, fault = build_engine(seq2seq, precision, sample)
         if model is not None:
@@ -313,7 +315,7 @@ def choose_model(seq2seq: Seq2Seq, wanted: Wanted, device: torch.device) -> Sear
 
 
 def build_engine(
-    seq2seq: Seq2Seq, precision: Precision, sample: Sample
+    seq2seq: Seq2Seq, precision: Precision, sample: TokenSample
 ) -> tuple[SearchModel | None, str | None]:
     """Return the engine's model, or else how it differs from the plain one by more than rounding.
 

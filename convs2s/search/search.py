@@ -174,7 +174,7 @@ class History:
         return tokens, rows
 
 
-def follow(rows: NDArray[np.int64], steps: Sequence[NDArray[Any]]) -> NDArray[Any]:
+def trace_back(rows: NDArray[np.int64], steps: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Return (N, T, ...), the values of N hypotheses at each step.
 
     Args:
@@ -330,8 +330,8 @@ class LiveBatch:
         ranked = [sorted(endings, key=self._score, reverse=True)[:n_best] for endings in self.finished]
         tokens, rows = self.history.trace(list(itertools.chain.from_iterable(ranked)))
         tokens = tokens.T
-        sources = follow(rows, self.history.sources).tolist()
-        at_end = follow(rows, self.history.at_end).tolist()
+        sources = trace_back(rows, self.history.sources).tolist()
+        at_end = trace_back(rows, self.history.at_end).tolist()
         numbers = itertools.count()
         results: list[list[SearchResult]] = []
         for source_end, endings in zip(self.all_ends.tolist(), ranked, strict=True):
@@ -340,7 +340,7 @@ class LiveBatch:
                 length = ending.step + 1
                 attention = None
                 if self.search.keep_attention:
-                    [weights] = follow(rows[:length, number : number + 1], self.history.weights)
+                    [weights] = trace_back(rows[:length, number : number + 1], self.history.weights)
                     attention = weights[:, : source_end + 1]
                 result = SearchResult(
                     tokens=tokens[number, :length].tolist(),

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from convs2s.package.html_page import TranslatedPage
 from convs2s.package.layer_attention import LayerAttention
 from convs2s.package.translator import TranslatedText, Translation
-from convs2s.serve.pairs import Pair
+from convs2s.serve.pairs import LanguagePair
 from convs2s.text.languages import language_name
 
 Lines = TranslatedText | TranslatedPage
@@ -89,7 +89,7 @@ class Attended(BaseModel):
     )
 
 
-def list_languages(pairs: Sequence[Pair]) -> list[Language]:
+def list_languages(pairs: Sequence[LanguagePair]) -> list[Language]:
     """Return all languages, by code."""
     targets: dict[str, list[str]] = {code: [] for pair in pairs for code in (pair.source, pair.target)}
     for pair in pairs:
@@ -108,7 +108,7 @@ def list_alternatives(lines: Sequence[Lines], limit: int) -> list[str]:
     """
     most = max(count_ranks(line) for line in lines) - 1  # without the best ones
     ranks = range(1, 1 + min(limit, most))
-    return list(dict.fromkeys(join(lines, rank) for rank in ranks))
+    return list(dict.fromkeys(join_translations(lines, rank) for rank in ranks))
 
 
 def count_ranks(line: Lines) -> int:
@@ -116,7 +116,7 @@ def count_ranks(line: Lines) -> int:
     return max((len(ranked) for ranked in line.translations), default=1)
 
 
-def join(lines: Sequence[Lines], rank: int) -> str:
+def join_translations(lines: Sequence[Lines], rank: int) -> str:
     """Return the translation of a text's lines, with this rank (from 0) of each of their sentences."""
     return "\n".join(line.of_rank(rank) for line in lines)
 
@@ -126,7 +126,7 @@ def count_unknown(lines: Sequence[Lines]) -> int | None:
     return sum(line.unknown_characters for line in lines) or None
 
 
-def describe_pair(pair: Pair) -> Model:
+def describe_pair(pair: LanguagePair) -> Model:
     """Return what is known about a pair's model, or the first of its ensemble."""
     facts = pair.translator.facts
     summary = facts.summary() if facts else ""

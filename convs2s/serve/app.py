@@ -26,13 +26,13 @@ from convs2s.serve.answers import (
     describe_attention,
     describe_line,
     describe_pair,
-    join,
+    join_translations,
     list_alternatives,
     list_languages,
 )
 from convs2s.serve.batching import Batcher
 from convs2s.serve.endings import EndingMiddleware
-from convs2s.serve.pairs import Pair, find_pair
+from convs2s.serve.pairs import LanguagePair, find_pair
 from convs2s.serve.requests import RequestReader, TextRequest, TranslateRequest, describe_body
 from convs2s.text.languages import language_name
 
@@ -40,7 +40,7 @@ PAGE = Path(__file__).parent / "page"
 
 
 def create_app(
-    pairs: Sequence[Pair], reader: RequestReader, batcher: Batcher, names: Sequence[str] = ("*",)
+    pairs: Sequence[LanguagePair], reader: RequestReader, batcher: Batcher, names: Sequence[str] = ("*",)
 ) -> FastAPI:
     """Return the application.
 
@@ -66,7 +66,7 @@ def create_app(
     add_descriptions(app, pairs, reader)
     # Single routes: files mounted at / would answer 404 where another method is needed.
     for path, file in (("/", "index.html"), ("/page.css", "page.css"), ("/page.js", "page.js")):
-        app.add_route(path, partial(show, PAGE / file), include_in_schema=False)
+        app.add_route(path, partial(send_file, PAGE / file), include_in_schema=False)
     return app
 
 
@@ -89,7 +89,9 @@ def add_error_handlers(app: FastAPI) -> None:
         return JSONResponse({"error": "The server has failed to answer; its log says why."}, 500)
 
 
-def add_translations(app: FastAPI, pairs: Sequence[Pair], reader: RequestReader, batcher: Batcher) -> None:
+def add_translations(
+    app: FastAPI, pairs: Sequence[LanguagePair], reader: RequestReader, batcher: Batcher
+) -> None:
     """Add the routes that take a text."""
     sources = sorted({pair.source for pair in pairs})
 
@@ -124,7 +126,7 @@ def add_translations(app: FastAPI, pairs: Sequence[Pair], reader: RequestReader,
         def write() -> tuple[list[str], list[list[str]]]:
             """Return the best and the further translations of each text."""
             further = [list_alternatives(lines, fields.alternatives) for lines in texts]
-            return [join(lines, 0) for lines in texts], further
+            return [join_translations(lines, 0) for lines in texts], further
 
         best, further = await to_thread(write) if is_html else write()
         source = find_pair(pairs, fields.source, fields.target).source
@@ -196,7 +198,7 @@ def require_text(fields: TranslateRequest) -> None:
         raise HTTPException(400, f"{fields.format} format is not supported here; expected 'text'")
 
 
-def add_descriptions(app: FastAPI, pairs: Sequence[Pair], reader: RequestReader) -> None:
+def add_descriptions(app: FastAPI, pairs: Sequence[LanguagePair], reader: RequestReader) -> None:
     """Add the routes that say what the server offers."""
 
     @app.get("/languages")
@@ -238,6 +240,6 @@ def add_descriptions(app: FastAPI, pairs: Sequence[Pair], reader: RequestReader)
         return app.openapi()
 
 
-async def show(file: Path, _: Request) -> FileResponse:
+async def send_file(file: Path, _: Request) -> FileResponse:
     """Return a file of the page."""
     return FileResponse(file)

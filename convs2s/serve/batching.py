@@ -21,7 +21,7 @@ Work = Callable[[list[str]], Sequence[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
+class QueuedRequest:
     """The lines of a request and the future with their results."""
 
     work: Work
@@ -49,7 +49,7 @@ class Batcher:
 
     def __init__(self, batch_lines: int, threads: int | None) -> None:
         self.batch_lines = batch_lines
-        self._jobs: list[Job] = []
+        self._jobs: list[QueuedRequest] = []
         self._arrived = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         set_threads = None if threads is None else partial(torch.set_num_threads, threads)
@@ -71,7 +71,7 @@ class Batcher:
         Args:
             is_abandoned: tells, when it is their turn, whether the client has gone; they are then dropped.
         """
-        job = Job(work, lines, is_abandoned, get_running_loop().create_future())
+        job = QueuedRequest(work, lines, is_abandoned, get_running_loop().create_future())
         self._jobs.append(job)
         self._arrived.set()
         if self._task is None:  # there is no event loop before the first request
@@ -109,10 +109,10 @@ class Batcher:
         except TimeoutError:
             return
 
-    def _next_batch(self) -> list[Job]:
+    def _next_batch(self) -> list[QueuedRequest]:
         """Take the oldest request from the queue, and those that share its work as far as they fit."""
-        batch = list[Job]()
-        waiting = list[Job]()
+        batch = list[QueuedRequest]()
+        waiting = list[QueuedRequest]()
         lines = 0  # of the batch
         for job in self._jobs:
             if not batch or (job.work == batch[0].work and lines + len(job.lines) <= self.batch_lines):
@@ -123,7 +123,7 @@ class Batcher:
         self._jobs = waiting
         return batch
 
-    async def _finish(self, batch: Sequence[Job]) -> None:
+    async def _finish(self, batch: Sequence[QueuedRequest]) -> None:
         """Process requests; if that fails, each of them alone, so that one cannot make others fail."""
         lines = [line for job in batch for line in job.lines]
         try:

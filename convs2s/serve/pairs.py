@@ -15,7 +15,7 @@ from convs2s.package.translator import Translation, Translator, load
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class LanguagePair:
     """A language pair with its model, or its ensemble.
 
     Attributes:
@@ -62,7 +62,7 @@ class Pair:
         return [read_layers(self.translator.words, source.seen) for source in self.translator.read(lines)]
 
 
-def find_pair(pairs: Sequence[Pair], source: str, target: str) -> Pair:
+def find_pair(pairs: Sequence[LanguagePair], source: str, target: str) -> LanguagePair:
     """Return a pair; source `auto` is the only language that can be translated to the target."""
     languages = {language for pair in pairs for language in (pair.source, pair.target)}
     for language in (source, target):
@@ -84,7 +84,7 @@ def load_pairs(
     beam_size: int | None,
     replace: bool | None,
     split_sentences: bool | None,
-) -> list[Pair]:
+) -> list[LanguagePair]:
     """Load model folders, an ensemble if several have the same language pair; errors as `load`.
 
     None leaves a setting as packaged.
@@ -98,5 +98,5 @@ def load_pairs(
         size = packaged.beam_size if beam_size is None else beam_size
         splits = packaged.split_sentences if split_sentences is None else split_sentences
         translator = load(paths, device, replace=replace, beam_size=size, n_best=size, split_sentences=splits)
-        pairs.append(Pair(source, target, translator, len(paths)))
+        pairs.append(LanguagePair(source, target, translator, len(paths)))
     return pairs

@@ -101,7 +101,7 @@ class RequestReader:
                 valid key, 400 if a field is missing or impossible, or the text is too long.
             ClientDisconnect: if the client leaves before it has sent the body.
         """
-        fields = parse(kind, request, await read_body(request))
+        fields = parse_body(kind, request, await read_body(request))
         key = (fields.api_key or (bearer.credentials if bearer else "")).encode()
         if self.keys and not any(secrets.compare_digest(key, valid.encode()) for valid in self.keys):
             raise HTTPException(403, "Invalid API key. Send it as api_key or as Authorization: Bearer.")
@@ -130,7 +130,7 @@ async def read_body(request: Request) -> bytes:
     return bytes(body)
 
 
-def parse(kind: type[Fields], request: Request, body: bytes) -> Fields:
+def parse_body(kind: type[Fields], request: Request, body: bytes) -> Fields:
     """Return the fields of a body, or of the query string if the body is empty, as some clients send it."""
     content_type = request.headers.get("content-type", "")
     media_type = content_type.partition(";")[0].strip().lower()
@@ -198,7 +198,7 @@ def describe_faults(error: ValidationError) -> str:
 
 
 def describe_body(kind: type[TextRequest]) -> dict[str, Any]:
-    """Return the OpenAPI description of the requests that `parse` reads."""
+    """Return the OpenAPI description of the requests that `parse_body` reads."""
     body = {"schema": kind.model_json_schema()}
     types = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
     return {"requestBody": {"required": True, "content": dict.fromkeys(types, body)}}

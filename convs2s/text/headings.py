@@ -75,7 +75,11 @@ def named(cell: str, languages: tuple[str, str]) -> set[str] | None:
     if not 0 < len(words) <= MOST_WORDS or cell.rstrip("\"')] ").endswith(SENTENCE_END):
         return None
     text = f" {' '.join(words)} "
-    by_name = {code for code in languages if any(f" {name} " in text for name in list_names(code, languages))}
+    by_name = {
+        code
+        for code in languages
+        if any(f" {name} " in text for name in list_language_names(code, languages))
+    }
     if by_name:
         return by_name
     short = {word: LONG_CODES.get(word, word) for word in words}
@@ -88,7 +92,7 @@ def named(cell: str, languages: tuple[str, str]) -> set[str] | None:
     return codes | {side for side, known in sides if others & known}
 
 
-def list_names(code: str, languages: tuple[str, str]) -> list[str]:
+def list_language_names(code: str, languages: tuple[str, str]) -> list[str]:
     """Return names of a language: its own, that in English and, of English, those in these languages."""
     names = OWN_NAMES.get(code, "").partition("/")[0].split()
     if language_name(code) != code:

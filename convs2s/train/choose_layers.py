@@ -87,7 +87,7 @@ FAST_LAYERS = (
 """Other devices have none."""
 
 
-class Result(NamedTuple):
+class LossAndGradients(NamedTuple):
     """What a few pairs give: their summed loss, and the gradients of the trained weights, in order."""
 
     loss: Tensor
@@ -122,7 +122,9 @@ def use(training: Training, chosen: Mapping[FastLayer, bool]) -> None:
         layer.use(training, is_fast)
 
 
-def find_fault(training: Training, chosen: Mapping[FastLayer, bool], expected: Result) -> str | None:
+def find_fault(
+    training: Training, chosen: Mapping[FastLayer, bool], expected: LossAndGradients
+) -> str | None:
     """Return how the chosen fast layers change loss or gradients; None if only by rounding."""
     try:
         result = loss_and_gradients(training, chosen)
@@ -138,7 +140,7 @@ def find_fault(training: Training, chosen: Mapping[FastLayer, bool], expected: R
     return describe_difference("gradients", max(relative_difference(*pair, least) for pair in pairs))
 
 
-def loss_and_gradients(training: Training, chosen: Mapping[FastLayer, bool]) -> Result:
+def loss_and_gradients(training: Training, chosen: Mapping[FastLayer, bool]) -> LossAndGradients:
     """Return the summed loss of a few pairs with the chosen layers, and the gradients of trained weights."""
     use(training, chosen)
     sides = training.train.source, training.train.target
@@ -149,7 +151,7 @@ def loss_and_gradients(training: Training, chosen: Mapping[FastLayer, bool]) -> 
         torch.manual_seed(training.seed)
         loss, _ = training.losses(training.params.label_smoothing).train()(*inputs, None)
         gradients = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
-    return Result(loss.detach(), gradients)
+    return LossAndGradients(loss.detach(), gradients)
 
 
 def choose_pairs(lengths: NDArray[Any]) -> Indices:

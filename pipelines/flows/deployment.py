@@ -75,7 +75,7 @@ def make_pools(queues: Sequence[str]) -> None:
 
 
 def trigger_and_follow(flow: str, params: Mapping[str, Any]) -> int:
-    """Run the flow, print its log, and return an exit status, as `follow` does."""
+    """Run the flow, print its log, and return an exit status, as `follow_run` does."""
     with get_client(sync_client=True) as client:
         deployment = client.read_deployment_by_name(f"{flow}/{flow}")
         before = [run for run in status.in_states(client, *status.TAKEN) if run.work_pool_name == "pipelines"]
@@ -84,7 +84,7 @@ def trigger_and_follow(flow: str, params: Mapping[str, Any]) -> int:
         for other in before:
             print(f"It waits for the run {other.name}: {status.address(other)}")
             print(f"To see what that does: make flow-status. {status.HELP}", flush=True)
-        return follow(run, client)
+        return follow_run(run, client)
 
 
 def follow_unfinished(run_id: UUID | None) -> int:
@@ -102,10 +102,10 @@ def follow_unfinished(run_id: UUID | None) -> int:
             print("Nothing runs, and nothing waits.")
             return 0
         print(f"Watch it at {status.address(runs[0])}", flush=True)
-        return follow(runs[0], client)
+        return follow_run(runs[0], client)
 
 
-def follow(run: FlowRun, client: SyncPrefectClient) -> int:
+def follow_run(run: FlowRun, client: SyncPrefectClient) -> int:
     """Print the log of a run; return an exit status: 0 if it completed, 130 at Ctrl-C, else 1."""
     address = status.address(run)
     again = f"To follow it again: make flow-follow RUN={run.id}"

@@ -199,12 +199,12 @@ def stop() -> bool:
     server = running("server")
     processes = list(own_processes())
     worker_and_runs = [process for process in processes if process != server]
-    end(worker_and_runs)
-    end([server] if server else [])
+    end_processes(worker_and_runs)
+    end_processes([server] if server else [])
     return bool(processes)
 
 
-def end(processes: Sequence[psutil.Process]) -> None:
+def end_processes(processes: Sequence[psutil.Process]) -> None:
     """Terminate processes together; kill those that still run ten seconds later."""
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -273,7 +273,7 @@ def read_hook() -> str:
     return address
 
 
-def execute(options: argparse.Namespace) -> int:
+def run_command(options: argparse.Namespace) -> int:
     """Execute a command; return an exit status."""
     if options.command == "stop":
         print("Stopped." if stop() else "Neither server nor worker was running.")
@@ -293,7 +293,7 @@ def execute(options: argparse.Namespace) -> int:
     hook = read_hook() if options.command == "notify" else None
     use_server(start_missing=options.command == "follow")
     from pipelines.flows import deployment  # noqa: PLC0415
-    from pipelines.flows.status import show  # noqa: PLC0415
+    from pipelines.flows.status import print_runs  # noqa: PLC0415
 
     match options.command:
         case "worker":
@@ -302,7 +302,7 @@ def execute(options: argparse.Namespace) -> int:
         case "follow":
             return deployment.follow_unfinished(options.run)
         case "status":
-            show()
+            print_runs()
         case "notify":
             assert hook is not None
             deployment.notify(hook)
@@ -313,7 +313,7 @@ def execute(options: argparse.Namespace) -> int:
 
 if __name__ == "__main__":
     try:
-        sys.exit(execute(parser().parse_args()))
+        sys.exit(run_command(parser().parse_args()))
     except (RuntimeError, ValueError, OSError, httpx.HTTPError) as error:
         command = sys.argv[1]
         target = {"sweep": "sweep"}.get(command, f"flow-{command}" if command in TARGETS else "flow")

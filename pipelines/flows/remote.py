@@ -49,7 +49,7 @@ def push(runner: GuardedRunner, *stages: str) -> None:
     runner.run(*DVC, "--wait-for-lock", "push", "--run-cache", *stages)
 
 
-def execute(stage: Stage, runner: GuardedRunner) -> None:
+def run_on_worker(stage: Stage, runner: GuardedRunner) -> None:
     """Have a remote worker run a stage, and wait for it to finish; Prefect calls it Late while no worker can.
 
     If the worker or its machine dies, another one gets the stage, as often as needed: that is no retry. If

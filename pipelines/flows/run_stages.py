@@ -135,7 +135,7 @@ def faults(states: dict[str, State[Any]]) -> list[str]:
 def run_stage(run: StagesRun, stage: Stage) -> State[Any]:
     """Bring one stage up to date; the state's name says how. Prefect retries it if it has Failed."""
     try:
-        outcome = "Unchanged" if stage.title() in run.fresh else execute(run, stage)
+        outcome = "Unchanged" if stage.title() in run.fresh else update_stage(run, stage)
     except StageEnded as error:  # which Prefect must not retry
         return Cancelled(name=error.state, message=str(error))
     except StageFailed as error:
@@ -143,7 +143,7 @@ def run_stage(run: StagesRun, stage: Stage) -> State[Any]:
     return Completed(name=outcome, message=f"{stage.name}: {outcome.lower()}")
 
 
-def execute(run: StagesRun, stage: Stage) -> str:
+def update_stage(run: StagesRun, stage: Stage) -> str:
     """Bring one stage up to date once it has its GPUs or CPU slot; return the outcome."""
 
     def runner(gpus: Sequence[str]) -> GuardedRunner:
@@ -165,7 +165,7 @@ def run_remotely(runner: GuardedRunner, stage: Stage) -> str:
     """Have a remote worker run a stage, unless its outputs are in a cache; return the local outcome."""
     outcome = runner.restore(stage.name)
     if outcome is None:
-        remote.execute(stage, runner)
+        remote.run_on_worker(stage, runner)
         outcome = runner.restore(stage.name)
     if outcome is None:
         raise StageFailed("ran on a remote worker, but its outputs are not in this clone's DVC remote")

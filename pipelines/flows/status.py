@@ -23,11 +23,11 @@ TAKEN = (StateType.PENDING, StateType.RUNNING, StateType.CANCELLING)  # by a wor
 HELP = "To cancel a run: its page, the menu with the three dots, Cancel. To follow its log: make flow-follow"
 
 
-def show() -> None:
+def print_runs() -> None:
     """Print all runs that have not ended."""
     with get_client(sync_client=True) as client:
         runs = due(client)
-        print(*(line for run in runs for line in describe(run, runs, client)), sep="\n")
+        print(*(line for run in runs for line in describe_run(run, runs, client)), sep="\n")
         print(HELP if runs else "Nothing runs, and nothing waits.")
 
 
@@ -51,7 +51,7 @@ def address(run: FlowRun) -> str:
     return f"{PREFECT_UI_URL.value()}/v2/runs/flow-run/{run.id}"
 
 
-def describe(run: FlowRun, runs: list[FlowRun], client: SyncPrefectClient) -> Iterator[str]:
+def describe_run(run: FlowRun, runs: list[FlowRun], client: SyncPrefectClient) -> Iterator[str]:
     """Yield lines about a run: its state, and what it waits for or what its stages do."""
     assert run.state is not None
     since = run.start_time or run.expected_start_time or run.state.timestamp

@@ -18,7 +18,7 @@ from pipelines.flows.graph import Stage, read_graph
 from pipelines.flows.run_stages import THREADS, StagesRun, faults
 from pipelines.flows.workspace import ROOT
 from pipelines.later_keys import check_record
-from pipelines.sweep_table import Row, compare, list_tables, read_results, read_table, show
+from pipelines.sweep_table import SweepRow, format_sweep, list_tables, read_results, read_table, tabulate
 
 
 class SweepParams(RunParams):
@@ -49,7 +49,7 @@ def sweep(params: SweepParams) -> State[Any]:
         _, base = params.render(ROOT)
         check_record(ROOT)
         tree = workspace.snapshot(ROOT)
-        rows: dict[str, Row] = {}  # by name of the experiment
+        rows: dict[str, SweepRow] = {}  # by name of the experiment
         stages: dict[str, list[Stage]] = {}  # likewise
         for row in read_table(params.table).list_rows(base.model):
             changes = add_overrides(row.changes, params.changes())
@@ -67,10 +67,10 @@ def sweep(params: SweepParams) -> State[Any]:
         for name in rows:
             if "failed" not in results[name]:
                 experiment.keep_experiment(ROOT, stages[name][0].root, name)
-        table = compare(rows, results, base.model_dump(mode="json"))
+        table = tabulate(rows, results, base.model_dump(mode="json"))
         with atomic_path(ROOT / "data" / "sweeps" / f"{params.table}.csv") as path:
             table.to_csv(path, index=False)
-        get_run_logger().info("\n%s", show(table, rows))
+        get_run_logger().info("\n%s", format_sweep(table, rows))
         records = json.loads(table.to_json(orient="records"))
         create_table_artifact(records, f"sweep-{params.table.lower()}")
     return Cancelled(message=state.message) if stop.is_set() else state

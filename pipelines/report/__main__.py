@@ -22,18 +22,18 @@ from convs2s.text.words.tokenization import SHOWN_SPACES
 from pipelines.check import check_merge
 from pipelines.report import sentences, significance, tables
 from pipelines.report.run import Run, group, open_run
-from pipelines.report.scores import list_remarks, score_table, summarize
+from pipelines.report.scores import format_scores, list_remarks, summarize
 
 
 def write(names: Sequence[str], root: Path, out: Path) -> None:
     """Write the page; names and errors are those of `open_run`."""
     with TemporaryDirectory() as temporary:
         runs = [open_run(name, root, Path(temporary)) for name in dict.fromkeys(names)]
-        text = render(runs)
+        text = render_page(runs)
     write_lines(out, text.rstrip("\n").split("\n"))
 
 
-def render(runs: Sequence[Run]) -> str:
+def render_page(runs: Sequence[Run]) -> str:
     """Return the page about one run, or several side by side; it loads nothing from other files or hosts."""
     loader = FileSystemLoader(Path(__file__).parent)
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
@@ -49,7 +49,7 @@ def render(runs: Sequence[Run]) -> str:
         comparisons=significance.compare_all(runs),
         list_heat_maps=list_heat_maps,
         list_remarks=list_remarks,
-        score_table=score_table,
+        format_scores=format_scores,
         tables=tables,
         sentences=sentences,
         significance=significance,

@@ -27,7 +27,7 @@ LONGEST_SUBJECT = 40
 
 
 @dataclass(frozen=True)
-class Row:
+class RunRow:
     """A commit, an experiment, or the files that are here now.
 
     Attributes:
@@ -46,12 +46,12 @@ class Row:
     scores: Mapping[str, str]
 
 
-def read_rows(root: Path, commits: int) -> list[Row]:
+def read_rows(root: Path, commits: int) -> list[RunRow]:
     """Return the files here, the last commits, and the experiments of each, as DVC lists them."""
     check_git(root)
     check_merge(root)
     text = shell.run(sys.executable, "-m", "dvc", "exp", "show", "--json", "--num", str(commits), cwd=root)
-    return [make_row(root, name, state) for entry in json.loads(text) for name, state in list_states(entry)]
+    return [read_state(root, name, state) for entry in json.loads(text) for name, state in list_states(entry)]
 
 
 def list_states(entry: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -62,7 +62,7 @@ def list_states(entry: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, An
         yield experiment["name"] or newest["rev"][:SHORT], newest
 
 
-def make_row(root: Path, experiment: str, state: Mapping[str, Any]) -> Row:
+def read_state(root: Path, experiment: str, state: Mapping[str, Any]) -> RunRow:
     """Return what the table shows of a state of DVC's list."""
     rev, data = state["rev"], state["data"] or {}
     is_commit = not experiment and rev != WORKSPACE
@@ -70,7 +70,7 @@ def make_row(root: Path, experiment: str, state: Mapping[str, Any]) -> Row:
     params.pop("run", None)  # no result depends on it
     of_sections = flatten_values(params)
     subject = shell.run("git", "log", "-1", "--format=%s", rev, cwd=root) if is_commit else ""
-    return Row(
+    return RunRow(
         name=experiment or (HERE if rev == WORKSPACE else rev[:SHORT]),
         is_commit=is_commit,
         date=(data.get("timestamp") or "").replace("T", " ")[:16],
@@ -89,11 +89,11 @@ def read_values(files: Mapping[str, Any] | None, path: str) -> dict[str, Any]:
 def show_value(value: Any) -> str:
     """Return a value as in params.yaml, on one line; of the sources of a corpus, only the files or names."""
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
-        return " + ".join(name_source(source) for source in value)
+        return " + ".join(show_sources(source) for source in value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def name_source(source: Mapping[str, Any]) -> str:
+def show_sources(source: Mapping[str, Any]) -> str:
     """Return the files or the name of a source of pairs in params.yaml."""
     return ", ".join(
         str(source[key]) for key in ("source", "target", "tsv", "memory", "name") if source.get(key)
@@ -109,7 +109,7 @@ def read_scores(metrics: Mapping[str, Any] | None, seeds: Sequence[int]) -> dict
     return summarize_scores(evaluation, [training["validation_perplexity"] for training in trainings])
 
 
-def compare(root: Path, rows: Sequence[Row]) -> tuple[dict[str, dict[str, str]], list[str]]:
+def compare_runs(root: Path, rows: Sequence[RunRow]) -> tuple[dict[str, dict[str, str]], list[str]]:
     """Compare the scores of all rows with those of the last commit, or of the first row without one.
 
     Returns:
@@ -148,7 +148,7 @@ def compare(root: Path, rows: Sequence[Row]) -> tuple[dict[str, dict[str, str]],
     return cells, [f"Differences are from {names[0]}. {MEANING}", *signatures, *notes]
 
 
-def show(rows: Sequence[Row], comparisons: Mapping[str, Mapping[str, str]]) -> str:
+def format_runs(rows: Sequence[RunRow], comparisons: Mapping[str, Mapping[str, str]]) -> str:
     """Return the table for people: a run is a row or, where there are more columns than runs, a column."""
     differing = find_differing([row.params for row in rows if row.params])
     lines = [
@@ -172,11 +172,11 @@ def main(arguments: Sequence[str]) -> int:
         if not (commits.isascii() and commits.isdigit() and int(commits) > 0):
             raise ValueError(f"N: expected a number of commits, such as N=5, found {commits!r}")
         rows = read_rows(Path(), int(commits))
-        comparisons, notes = compare(Path(), rows)
+        comparisons, notes = compare_runs(Path(), rows)
     except (ValueError, RuntimeError) as error:
         print(f"make runs: {error}", file=sys.stderr)
         return 1
-    print(show(rows, comparisons))
+    print(format_runs(rows, comparisons))
     for note in notes:
         print("", *textwrap.wrap(note, WIDTH), sep="\n")
     return 0

@@ -43,7 +43,7 @@ def summarize(data: Path, experiment: str = "") -> str:
     """
     evaluation = data / "evaluation"
     scores = pd.read_csv(find(evaluation / "scores.csv"), dtype={"member": str})
-    table = score_table(scores)
+    table = format_scores(scores)
     seed = next(member for member in scores["member"] if member.isdigit())
     restore = f"dvc exp apply {experiment} && " if experiment else ""
     lines = [
@@ -64,7 +64,7 @@ def summarize(data: Path, experiment: str = "") -> str:
     return "\n".join(lines)
 
 
-def score_table(scores: pd.DataFrame) -> pd.DataFrame:
+def format_scores(scores: pd.DataFrame) -> pd.DataFrame:
     """Return the scores, formatted: a row per seed, mean and standard deviation, and the ensemble if any.
 
     A score without a title, perhaps of a run of other code, has its own name.

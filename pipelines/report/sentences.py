@@ -17,14 +17,14 @@ Pieces = list[tuple[str, bool]]
 """Texts, and whether the other side lacks them."""
 
 
-class Comparison(NamedTuple):
+class SentenceDiff(NamedTuple):
     """A translation and its reference, in pieces."""
 
     translation: Pieces
     reference: Pieces
 
 
-def choose_examples(runs: Sequence[Run]) -> dict[str, list[dict[str, Any]]]:
+def choose_sentences(runs: Sequence[Run]) -> dict[str, list[dict[str, Any]]]:
     """Return examples by the reason they were chosen; all runs have the same test set."""
     scores = {
         line: [sentence_chrf(run.sentences[line].translation, sentence.reference) for run in runs]
@@ -48,7 +48,7 @@ def show_example(runs: Sequence[Run], line: int, scores: Sequence[float]) -> dic
     If there is only one translation, what it lacks is marked in the reference.
     """
     source, reference, _ = runs[0].sentences[line]
-    comparisons = [compare(run.sentences[line].translation, reference) for run in runs]
+    comparisons = [diff_sentences(run.sentences[line].translation, reference) for run in runs]
     return {
         "line": line + 1,
         "source": source,
@@ -60,7 +60,7 @@ def show_example(runs: Sequence[Run], line: int, scores: Sequence[float]) -> dic
     }
 
 
-def compare(translation: str, reference: str) -> Comparison:
+def diff_sentences(translation: str, reference: str) -> SentenceDiff:
     """Return both texts in pieces: words that the other side lacks at this point, and words they share."""
     ours = PIECE.findall(translation)
     theirs = PIECE.findall(reference)
@@ -73,7 +73,7 @@ def compare(translation: str, reference: str) -> Comparison:
         is_shared = tag == "equal"
         marked_ours += mark("".join(ours[start:end]), is_shared)
         marked_theirs += mark("".join(theirs[their_start:their_end]), is_shared)
-    return Comparison(marked_ours, marked_theirs)
+    return SentenceDiff(marked_ours, marked_theirs)
 
 
 def mark(text: str, is_shared: bool) -> Pieces:

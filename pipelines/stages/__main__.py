@@ -60,7 +60,7 @@ TYPES: dict[type, Callable[[str], Any]] = {int: seed, str: member}
 """How an argument is parsed that is neither a path nor one of several words, by its annotation."""
 
 
-def parse(name: str, hints: Mapping[str, Any], arguments: Sequence[str]) -> dict[str, Any]:
+def parse_arguments(name: str, hints: Mapping[str, Any], arguments: Sequence[str]) -> dict[str, Any]:
     """Parse `--NAME VALUE` for each argument that is no section of params.yaml; all are required."""
     parser = argparse.ArgumentParser(prog=f"python -m pipelines.stages {name}", allow_abbrev=False)
     for argument, hint in hints.items():
@@ -86,7 +86,7 @@ def start(name: str, arguments: Sequence[str]) -> None:
             check_models(params)
         stage = importlib.import_module(f"pipelines.stages.{name}")  # only now: changes of it are noticed
         hints = annotations(stage.run)
-        values = parse(name, hints, arguments)
+        values = parse_arguments(name, hints, arguments)
         sections = {
             argument: operator.attrgetter(SECTIONS[hint])(params)
             for argument, hint in hints.items()

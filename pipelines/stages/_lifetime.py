@@ -28,10 +28,10 @@ def live_with_dvc() -> None:
     dvc = next((p for p in group if p.environ().get(DVC_STAGE) != os.environ[DVC_STAGE]), None)
     if dvc is None:
         sys.exit("The DVC command that started this stage has ended.")
-    threading.Thread(target=end_after, args=(os.pidfd_open(dvc.pid),), daemon=True).start()
+    threading.Thread(target=end_with, args=(os.pidfd_open(dvc.pid),), daemon=True).start()
 
 
-def end_after(dvc: int) -> None:
+def end_with(dvc: int) -> None:
     """Terminate this process when another exits, given its descriptor; kill it if it goes on."""
     select.select([dvc], [], [])
     os.kill(os.getpid(), signal.SIGTERM)

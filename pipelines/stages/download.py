@@ -12,7 +12,7 @@ from convs2s.config.download import (
     UrlSource,
 )
 from convs2s.config.section import Languages
-from convs2s.text.sources.pair_files import Part, file_part, list_names
+from convs2s.text.sources.pair_files import Part, file_part, list_file_names
 from convs2s.text.sources.remote import remote_part
 from convs2s.text.sources.sacrebleu_sets import sacrebleu_part
 from convs2s.text.sources.split import write_split
@@ -36,7 +36,7 @@ def open_part(source: Source, languages: Languages, local: Path, downloads: Path
     """Open a source in params.yaml, fetching it if necessary."""
     match source:
         case FilesSource():
-            return file_part([local / name for name in list_names(source)], source.columns, languages)
+            return file_part([local / name for name in list_file_names(source)], source.columns, languages)
         case UrlSource():
             return remote_part(source, languages, local, downloads)
         case SacrebleuSource():

@@ -41,7 +41,9 @@ def run(
     if params.ensembles:
         members.append("ensemble")
     texts = ["plain", "replaced"] if replace.enabled else ["plain"]
-    scored = {(text, member): read_text(replaced / member, text) for text in texts for member in members}
+    scored = {
+        (text, member): read_translation(replaced / member, text) for text in texts for member in members
+    }
     evaluate(list(scored.values()), references, params.rouge, out)
     sentences = read_hypotheses(translations / first_seed / "hypotheses.jsonl")
     if unknown := sum(hypotheses[0].unknown_characters for _, hypotheses in sentences):
@@ -64,7 +66,7 @@ def run(
             draw_layers(maps, sentence.source, sentence.target, folder / f"attention-{number}.png")
 
 
-def read_text(folder: Path, text: str) -> ScoredText:
+def read_translation(folder: Path, text: str) -> ScoredText:
     """Read a member's translation."""
     lines = list(read_lines(folder / f"{text}.txt"))
     tokenized = list(read_lines(folder / f"{text}.tok.txt"))

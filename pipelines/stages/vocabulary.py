@@ -7,7 +7,7 @@ from convs2s.config.section import path_or_none
 from convs2s.config.text import VocabularyParams
 from convs2s.config.train import StartFrom
 from convs2s.text.vocabulary.codec import copy_codecs
-from convs2s.text.vocabulary.learning import count_words, write_codecs
+from convs2s.text.vocabulary.learning import count_words_of_pairs, write_codecs
 
 
 def run(params: VocabularyParams, start_from: StartFrom, train: Path, out: Path) -> None:
@@ -18,7 +18,7 @@ def run(params: VocabularyParams, start_from: StartFrom, train: Path, out: Path)
     if start := path_or_none(start_from):
         copy_codecs(start, out)
         return
-    counts = count_words(read_folder(train))
+    counts = count_words_of_pairs(read_folder(train))
     with atomic_path(out) as temporary:
         temporary.mkdir()
         sizes = (params.source_size, params.target_size)

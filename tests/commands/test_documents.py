@@ -40,9 +40,9 @@ def run(command: str, folder: Path) -> None:
         "for part in read_page(sys.stdin.read()):\n"
         "    if isinstance(part, str): sys.stdout.write(part)\n"
         "    else:\n"
-        "        from convs2s.html.inline_tags import Sentence, Traced, Word, write_segment\n"
+        "        from convs2s.html.inline_tags import Traced, TranslatedSentence, Word, write_segment\n"
         "        words = [Word(*word.span(), [word.start()]) for word in re.finditer(r'\\S+', part.text)]\n"
-        "        whole = Sentence(0, len(part.text), Traced(part.text.upper(), words))\n"
+        "        whole = TranslatedSentence(0, len(part.text), Traced(part.text.upper(), words))\n"
         "        sys.stdout.write(write_segment(part, [whole], 'en'))\n"
     )
     (folder / "upper.py").write_text(script)

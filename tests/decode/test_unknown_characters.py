@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from convs2s.decode.left_out import Source, read_source
+from convs2s.decode.left_out import SourceLine, read_source
 from convs2s.decode.put_back import put_back, put_back_all
 from convs2s.decode.translations import Hypothesis, PutBack, read_hypotheses, write_hypotheses
 from convs2s.package.translator import Translator
@@ -213,7 +213,7 @@ def test_words_of_raw_text_lose_no_punctuation(tmp_path: Path) -> None:
         assert translator.read(line)[0].seen == seen.split()
         assert translator.translate(line) == line
     # This tokenizer keeps a no-break space; the model has never seen one.
-    assert translator.read(".\u00a0,")[0] == Source([".", ","])
+    assert translator.read(".\u00a0,")[0] == SourceLine([".", ","])
     assert translator.translate("Das ist ein\u00a0Haus.") == "Das ist ein Haus."
 
 

@@ -14,7 +14,7 @@ from unittest import mock
 import pytest
 import torch
 
-from convs2s.fairseq.files import read_checkpoint, read_fairseq_dictionary
+from convs2s.fairseq.files import read_fairseq_checkpoint, read_fairseq_dictionary
 from convs2s.ids.vocabulary import read_vocabulary, write_vocabulary
 
 WEIGHTS = OrderedDict(a=torch.tensor([1.0, 2.0]))
@@ -52,7 +52,7 @@ def test_arguments_are_found_in_both_formats(
         old = write(tmp_path / "old.pt", state, zipped=zipped)
     new = write(tmp_path / "new.pt", {"args": None, "cfg": config, "model": WEIGHTS}, zipped=zipped)
     for path in (old, new):
-        read = read_checkpoint(path)
+        read = read_fairseq_checkpoint(path)
         assert read.arguments == {"arch": "fconv", "source_lang": "en"}
         assert read.tensors["a"].tolist() == [1.0, 2.0]
 
@@ -121,7 +121,7 @@ def test_another_file_is_refused_unexecuted(
     """One message says what was found and expected, without PyTorch's advice to load without protection."""
     make(tmp_path / "x.pt")
     with pytest.raises(ValueError, match=f"{tmp_path}/x.pt.*{message}") as raised:
-        read_checkpoint(tmp_path / "x.pt")
+        read_fairseq_checkpoint(tmp_path / "x.pt")
     assert "weights_only" not in str(raised.value)
     assert not (tmp_path / "x.pt.run").exists()
 
@@ -190,5 +190,5 @@ def test_too_little_memory_is_not_a_fault_of_the_file(
     path = write_model(tmp_path / "x.pt", torch.ones(2))
     monkeypatch.setattr(torch, "load", mock.Mock(side_effect=error))
     with pytest.raises(raised) as found:
-        read_checkpoint(path)
+        read_fairseq_checkpoint(path)
     assert (found.value is error) == (raised is not ValueError)

@@ -13,7 +13,7 @@ from torch.testing import assert_close
 from convs2s.fairseq import importer
 from convs2s.fairseq.architecture import read_architecture
 from convs2s.fairseq.files import Checkpoint
-from convs2s.fairseq.importer import build_model
+from convs2s.fairseq.importer import convert_model
 from convs2s.fairseq.weights import fold_norm
 from convs2s.model.seq2seq import Seq2Seq
 from tests.golden import FAIRSEQ_SIZES, NAMES, checkpoint
@@ -24,7 +24,7 @@ SIZES = (FAIRSEQ_SIZES["source"], FAIRSEQ_SIZES["target"])
 
 def build(read: Checkpoint, tensors: dict[str, Tensor], sizes: tuple[int, int] = SIZES) -> Seq2Seq:
     read = dataclasses.replace(read, tensors=tensors)
-    return build_model(read, read_architecture(read), sizes)
+    return convert_model(read, read_architecture(read), sizes)
 
 
 def test_arguments_become_our_sizes_and_choices() -> None:

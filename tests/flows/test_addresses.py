@@ -60,7 +60,7 @@ def test_a_wrong_setting_is_an_error_that_names_it(
     monkeypatch.setitem(os.environ, name, value)
     monkeypatch.setattr(machine, "PORT", os.environ.get("FLOW_PORT", "4200"))
     with pytest.raises(ValueError, match=message) as error:
-        machine.execute(machine.parser().parse_args(["status"]))
+        machine.run_command(machine.parser().parse_args(["status"]))
     assert "SECRET" not in str(error.value)
 
 
@@ -92,7 +92,7 @@ def test_a_hook_needs_an_address(address: str, monkeypatch: pytest.MonkeyPatch) 
     """Nobody would notice before a run fails, and then only in the server's log."""
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{address}\n" if address else ""))
     with pytest.raises(ValueError, match="web hook: expected an address, such as https://") as error:
-        machine.execute(machine.parser().parse_args(["notify"]))
+        machine.run_command(machine.parser().parse_args(["notify"]))
     assert "SECRET" not in str(error.value)
 
 
@@ -197,4 +197,4 @@ def test_wrong_options_start_nothing(words: str, monkeypatch: pytest.MonkeyPatch
     """`make flow-follow` once started a server before it read the id."""
     monkeypatch.setattr(machine, "use_server", lambda **_: pytest.fail("it has asked for a server"))
     with pytest.raises(SystemExit):
-        machine.execute(machine.parser().parse_args(shlex.split(words)))
+        machine.run_command(machine.parser().parse_args(shlex.split(words)))

@@ -188,7 +188,7 @@ def test_what_reaches_beyond_the_machine_is_shown_before_anything_starts(
     row = {"row": "a", "set": {"run.launcher": "touch b", "run.checkpoints": "s3://c\x1b"}}
     (repo / "mine.yaml").write_text(json.dumps({"rows": [row, {"row": "plain"}]}))
     for arguments in (["run"], ["run", "run.launcher=srun a"], ["sweep", "mine"]):
-        assert machine.execute(machine.parser().parse_args(arguments)) == 0
+        assert machine.run_command(machine.parser().parse_args(arguments)) == 0
     assert capsys.readouterr().out.splitlines() == [
         "run.launcher: training runs this command as you: srun a",
         "run.checkpoints: training copies its weights there: s3://c\ufffd",
@@ -211,7 +211,7 @@ def test_stages_do_not_run_only_for_a_key_that_came_later(
         pytest.raises(ValueError, match=r"(?s)as before: train\.added_key\..*force train@1"),
     ):
         toy.set_params(repo, {"train.added_key": 0.0})
-        machine.execute(machine.parser().parse_args(shlex.split(words)))
+        machine.run_command(machine.parser().parse_args(shlex.split(words)))
 
 
 @pytest.fixture
@@ -297,4 +297,4 @@ def test_errors_are_reported_before_anything_starts(
     """Starting server and worker first would delay the message by half a minute."""
     monkeypatch.setattr(machine, "run", lambda *_: pytest.fail("the run has started"))
     with pytest.raises((ValueError, FileNotFoundError), match=message):
-        machine.execute(machine.parser().parse_args(shlex.split(words)))
+        machine.run_command(machine.parser().parse_args(shlex.split(words)))

@@ -291,7 +291,7 @@ def test_another_worker_gets_the_stage_of_one_that_has_died(
     monkeypatch.setattr(remote, "git", lambda _, *arguments: deleted.append(arguments[-1]))
     runner = GuardedRunner(toy.ROOT, {}, 1.0, Stop(), print)
     with pytest.raises(error[0], match=error[1]) if error else contextlib.nullcontext():
-        remote.execute(stage_with(1), runner)
+        remote.run_on_worker(stage_with(1), runner)
     assert next(begun, None) is None
     assert deleted == ["run/x"]
 

@@ -132,7 +132,7 @@ def test_a_state_says_how_a_stage_ended(
             raise outcome
         return str(outcome)
 
-    monkeypatch.setattr(run_stages, "execute", execute)
+    monkeypatch.setattr(run_stages, "update_stage", execute)
     ended = run_stages.run_stage.fn(run, stage(name))
     assert (ended.type.value, ended.name) == (kind, state)
     assert (ended.message == "toy") == (kind in {"FAILED", "CANCELLED"})
@@ -199,10 +199,10 @@ def test_a_stage_holds_a_slot_only_while_it_computes(run: StagesRun, monkeypatch
         return "Executed"
 
     monkeypatch.setattr(GuardedRunner, "reproduce", reproduce)
-    assert run_stages.execute(run, SEEDS[0]) == "Executed"
+    assert run_stages.update_stage(run, SEEDS[0]) == "Executed"
     run.params = RunParams(parallel=1, remote="gpu")
-    run_stages.execute(run, stage("align"))
-    run_stages.execute(run, replace(SEEDS[1], is_idle=True))
+    run_stages.update_stage(run, stage("align"))
+    run_stages.update_stage(run, replace(SEEDS[1], is_idle=True))
     assert free == {"train@1": (0, ()), "align": (0, ("--pull",)), "train@2": (1, ("--pull",))}
     assert len(run.leases.slots) == 1
 
@@ -218,11 +218,11 @@ def test_a_stage_is_sent_only_if_its_outputs_are_in_no_cache(
     calls = list[Stage]()
     answers = iter(restored)
     monkeypatch.setattr(GuardedRunner, "restore", lambda *_: next(answers))
-    monkeypatch.setattr(run_stages.remote, "execute", lambda stage, _: calls.append(stage))
+    monkeypatch.setattr(run_stages.remote, "run_on_worker", lambda stage, _: calls.append(stage))
     run.params = RunParams(remote="gpu")
     if outcome:
-        assert run_stages.execute(run, SEEDS[0]) == outcome
+        assert run_stages.update_stage(run, SEEDS[0]) == outcome
     else:
         with pytest.raises(StageFailed, match="not in this clone's DVC remote"):
-            run_stages.execute(run, SEEDS[0])
+            run_stages.update_stage(run, SEEDS[0])
     assert calls == SEEDS[:1] * sent

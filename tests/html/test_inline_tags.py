@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from convs2s.html.inline_tags import Sentence, Traced, Word, write_segment
+from convs2s.html.inline_tags import Traced, TranslatedSentence, Word, write_segment
 from convs2s.html.segments import read_page
 
 
@@ -41,12 +41,12 @@ def write(page: str, *translations: str) -> str:
         elif translations:
             spans = [found.span() for found in re.finditer(r"[^.\s][^.]*\.?", part.text)]
             sentences = [
-                Sentence(start, stop, link(part.text[start:stop], translation))
+                TranslatedSentence(start, stop, link(part.text[start:stop], translation))
                 for (start, stop), translation in zip(spans, translations, strict=True)
             ]
             written += write_segment(part, sentences, "en")
         else:
-            written += write_segment(part, [Sentence(0, len(part.text), reverse(part.text))], "en")
+            written += write_segment(part, [TranslatedSentence(0, len(part.text), reverse(part.text))], "en")
     return written
 
 

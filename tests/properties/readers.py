@@ -16,7 +16,7 @@ import torch
 
 from convs2s.base.files import read_folder, read_lines, zstd
 from convs2s.config.load import load_params
-from convs2s.fairseq.files import read_checkpoint, read_fairseq_dictionary
+from convs2s.fairseq.files import read_fairseq_checkpoint, read_fairseq_dictionary
 from convs2s.ids.candidates import Candidates, read_candidates, write_candidates
 from convs2s.ids.encoded import EncodedCorpus, EncodedSentences, write_encoded
 from convs2s.ids.vocabulary import EOS, read_vocabulary
@@ -156,7 +156,7 @@ READERS = [
     Reader("tokenizer.json", lambda path: read_settings(path.parent), package),
     Reader("translate.json", lambda path: read_settings(path.parent), package),
     Reader("dict.en.txt", read_fairseq_dictionary, bytes_of(b"the 12\n, 7\nmadeupword0000 0\n")),
-    Reader("checkpoint.pt", read_checkpoint, checkpoint),
+    Reader("checkpoint.pt", read_fairseq_checkpoint, checkpoint),
     Reader(
         "params.yaml", load_params, lambda path: path.write_text(rendered("tatoeba-en-de"), encoding="utf-8")
     ),

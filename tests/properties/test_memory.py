@@ -16,8 +16,8 @@ import pytest
 import torch
 
 from convs2s.fairseq.architecture import read_architecture
-from convs2s.fairseq.files import read_checkpoint
-from convs2s.fairseq.importer import build_model
+from convs2s.fairseq.files import read_fairseq_checkpoint
+from convs2s.fairseq.importer import convert_model
 from convs2s.ids.candidates import read_candidates
 from convs2s.model.description import digest_of_content
 from convs2s.model.storage import load_model
@@ -27,8 +27,8 @@ from tests.package.small_package import write_small_package
 
 def build(path: Path) -> None:
     """Read a checkpoint of fairseq, and make a model of it."""
-    read = read_checkpoint(path)
-    build_model(read, read_architecture(read), (FAIRSEQ_SIZES["source"], FAIRSEQ_SIZES["target"]))
+    read = read_fairseq_checkpoint(path)
+    convert_model(read, read_architecture(read), (FAIRSEQ_SIZES["source"], FAIRSEQ_SIZES["target"]))
 
 
 ALLOWED = 100 << 20

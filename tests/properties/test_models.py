@@ -19,8 +19,8 @@ import torch
 
 from convs2s.config.format import FORMAT
 from convs2s.fairseq.architecture import read_architecture
-from convs2s.fairseq.files import read_checkpoint
-from convs2s.fairseq.importer import build_model, find_language
+from convs2s.fairseq.files import read_fairseq_checkpoint
+from convs2s.fairseq.importer import convert_model, find_language
 from convs2s.ids.candidates import Candidates, write_candidates
 from convs2s.model.description import digest_of_content, seal
 from convs2s.model.storage import write_tensors
@@ -156,8 +156,8 @@ def test_a_checkpoint_of_fairseq_is_imported_or_named(zipped: bool, tmp_path: Pa
         torch.save(content, path, _use_new_zipfile_serialization=zipped)
         try:
             with warnings.catch_warnings(action="ignore"):
-                read = read_checkpoint(path)
-                build_model(read, read_architecture(read), sizes)
+                read = read_fairseq_checkpoint(path)
+                convert_model(read, read_architecture(read), sizes)
                 find_language(read, "source", None, Path("dict.en.txt"))
         except ValueError as error:
             assert seed, error

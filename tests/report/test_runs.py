@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.report import runs
-from pipelines.report.runs import Row, compare, read_rows, show, show_value
+from pipelines.report.runs import RunRow, compare_runs, format_runs, read_rows, show_value
 from tests.flows import toy
 
 
@@ -34,7 +34,7 @@ def test_rows_are_runs_by_the_names_that_a_report_takes(finished: Path) -> None:
 def test_the_table_has_all_that_differs_and_scores_with_two_decimals(finished: Path) -> None:
     """A perplexity with 14 digits hides the numbers next to it."""
     rows = read_rows(finished, 1)
-    table = cells(show(rows, {}))
+    table = cells(format_runs(rows, {}))
     assert table["run"] == [row.name for row in rows]
     assert table["train.dropout"] == ["0.3", "0.1", "0.2"]
     assert table["validation perplexity"] == ["6.00"] * 3
@@ -44,7 +44,7 @@ def test_the_table_has_all_that_differs_and_scores_with_two_decimals(finished: P
 def test_differences_are_from_the_last_commit(finished: Path) -> None:
     """The experiment's ensemble has the same translations; its seeds have not, but they are not compared."""
     rows = read_rows(finished, 1)
-    comparisons, notes = compare(finished, rows)
+    comparisons, notes = compare_runs(finished, rows)
     same = {"BLEU, difference": "+0.00", "BLEU, p": "–", "chrF2, difference": "+0.00", "chrF2, p": "–"}
     assert comparisons == {".": same, "more-dropout": same}
     assert notes[0].startswith(f"Differences are from {rows[1].name}. p: ")
@@ -59,7 +59,7 @@ def test_a_run_whose_translations_are_elsewhere_is_shown_without_a_comparison(
     copy = Path(shutil.copytree(finished, tmp_path / "copy", symlinks=True))
     rows = read_rows(copy, 1)
     shutil.rmtree(copy / ".dvc" / "cache")
-    comparisons, notes = compare(copy, rows)
+    comparisons, notes = compare_runs(copy, rows)
     assert comparisons == {}
     advice = "is not compared, as its translations are not here (dvc pull --all-commits)"
     assert notes == [f"{row.name} {advice}" for row in rows[1:]]
@@ -69,10 +69,10 @@ def test_the_subject_of_a_commit_is_shown_and_data_that_differ() -> None:
     """40,000 pairs must not stand beside 8,000 as if dropout made the difference."""
     many, few = ({"download.train.pairs": pairs} for pairs in ("40000", "8000"))
     rows = [
-        Row("a1b2c3d", True, "2026-11-28 23:40", "All pairs", many, {"BLEU": "27.52"}),
-        Row("d4e5f6a", True, "2026-11-28 23:45", "Few pairs", few, {"BLEU": "4.53"}),
+        RunRow("a1b2c3d", True, "2026-11-28 23:40", "All pairs", many, {"BLEU": "27.52"}),
+        RunRow("d4e5f6a", True, "2026-11-28 23:45", "Few pairs", few, {"BLEU": "4.53"}),
     ]
-    table = show(rows, {"d4e5f6a": {"BLEU, difference": "-22.99", "BLEU, p": "0.001"}})
+    table = format_runs(rows, {"d4e5f6a": {"BLEU, difference": "-22.99", "BLEU, p": "0.001"}})
     assert [" ".join(line.split()) for line in table.splitlines()] == [
         "run a1b2c3d d4e5f6a",
         "commit All pairs Few pairs",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipelines.report.sentences import compare
+from pipelines.report.sentences import diff_sentences
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,6 @@ def test_words_that_the_other_side_lacks(
     hypothesis: str, reference: str, ours: list[str], theirs: list[str]
 ) -> None:
     """A punctuation mark is its own word; in a script without spaces, so is each character."""
-    sides = compare(hypothesis, reference)
+    sides = diff_sentences(hypothesis, reference)
     assert [[text for text, alone in side if alone] for side in sides] == [ours, theirs]
     assert ["".join(text for text, _ in side) for side in sides] == [hypothesis, reference]

@@ -15,7 +15,7 @@ from convs2s.package import model_card
 from convs2s.score import evaluation
 from convs2s.score.corpus_scores import METRICS, Score, bleu
 from convs2s.score.evaluation import ScoredText, choose_examples, evaluate, read_references, score_text
-from convs2s.score.kinds import DIGITS, SCORES, TITLES, Kind
+from convs2s.score.kinds import DIGITS, SCORES, TITLES, ScoreKind
 from convs2s.score.rouge import SETTINGS
 from convs2s.score.tables import length_table
 from pipelines import sweep_table
@@ -73,7 +73,7 @@ def test_each_score_has_a_row(computed: dict[str, Score]) -> None:
 
 def test_a_new_score_is_shown_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes a row, and a line where it is computed. TER is 100 for one wrong word of one."""
-    monkeypatch.setitem(SCORES, "ter", Kind("TER", 1, ("TER", "ter"), is_main=True))
+    monkeypatch.setitem(SCORES, "ter", ScoreKind("TER", 1, ("TER", "ter"), is_main=True))
     monkeypatch.setitem(DIGITS, "ter", 1)
     monkeypatch.setitem(TITLES, "ter", "TER")
     monkeypatch.setitem(METRICS, "ter", lambda _: TER())
@@ -84,7 +84,7 @@ def test_a_new_score_is_shown_everywhere(tmp_path: Path, monkeypatch: pytest.Mon
     assert metrics["mean"]["ter"] == 100.0
     assert "tok:tercom" in read_json(tmp_path / "signatures.json")["ter"]
     assert tables.summarize_scores(metrics, [1.0])["TER"] == "100.00"
-    shown = scores.score_table(pd.read_csv(tmp_path / "scores.csv", dtype={"member": str}))
+    shown = scores.format_scores(pd.read_csv(tmp_path / "scores.csv", dtype={"member": str}))
     assert shown["TER"].tolist() == ["100.0"]
     card = model_card.model_card(replace(FACTS, scores={"ter": 42.2}, signatures={"ter": "sig"}))
     assert re.search(r"\| TER +\| 42\.20 \| `sig` +\|", card)

@@ -11,17 +11,17 @@ import torch
 from convs2s.config.translate import SearchPlace
 from convs2s.decode.batches import gpu_batch_sentences
 from convs2s.decode.sampling import Sampling
-from convs2s.decode.word_translator import Row, WordTranslator
+from convs2s.decode.word_translator import SentencePart, WordTranslator
 from convs2s.ids.candidates import Candidates
 from convs2s.ids.selection import VocabularySelection
 from convs2s.ids.vocabulary import EOS
 from convs2s.package.translator import load
-from convs2s.search.search import STEPS_ON_DEVICE, Ending, LiveBatch, follow
+from convs2s.search.search import STEPS_ON_DEVICE, Ending, LiveBatch, trace_back
 from tests.decode.parrot import Parrot, word_parrot, write_vocabulary
 from tests.package.small_package import write_small_package
 
 TEXTS = ["Das ist ein Haus.", "noch ein Hund, und eins.", "", "der Hund aus das Haus und die Maus.", "eins"]
-ROWS = [Row([5, EOS], (), 0, 0)]
+ROWS = [SentencePart([5, EOS], (), 0, 0)]
 GIB = 1 << 30
 
 
@@ -102,7 +102,7 @@ def penalize_coverage(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def score(self: LiveBatch, ending: Ending) -> float:
         _, rows = self.history.trace([ending])
-        attended = set(follow(rows, self.history.sources).flatten().tolist())
+        attended = set(trace_back(rows, self.history.sources).flatten().tolist())
         return plain(self, ending) - 3.0 / len(attended)
 
     monkeypatch.setattr(LiveBatch, "_score", score)

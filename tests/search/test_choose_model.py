@@ -20,7 +20,7 @@ from convs2s.model.multistep_attention import Memory
 from convs2s.model.precision import Wanted, choose_precision
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.search import choose_model as choose_model_module
-from convs2s.search.choose_model import Sample, choose_model, run
+from convs2s.search.choose_model import TokenSample, choose_model, run
 from convs2s.search.stepwise_model import StepwiseModel
 from tests.edits.table import LOCAL_EDITS, LocalEdit
 from tests.edits.tree import edit_here
@@ -193,7 +193,7 @@ def test_rounding_of_another_device_is_no_error(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(DecoderBlock, "forward", forward)
     model = loaded()
-    sample = Sample(model)
+    sample = TokenSample(model)
     assert sample.find_fault(StepwiseModel(model)) is not None
     monkeypatch.setenv("CONVS2S_ENGINE", "plain")
     assert isinstance(choose(model), StepwiseModel)
@@ -228,7 +228,7 @@ def test_the_sample_fits_small_tables() -> None:
     """A model may have few positions and only special tokens; the sample must not index beyond its tables."""
     model = loaded(max_positions=4)
     assert (model.max_source_tokens, model.max_target_tokens) == (3, 3)
-    sample = Sample(model)
+    sample = TokenSample(model)
     assert sample.padded.source.shape[1] == sample.alone.source.shape[1] == sample.padded.places.shape[1] == 3
     with warnings.catch_warnings(action="error"):
         assert isinstance(choose(model), EngineModel)
@@ -265,7 +265,7 @@ def test_a_step_follows_an_edit_of_the_model(monkeypatch: pytest.MonkeyPatch) ->
     )
     with pytest.warns(UserWarning, match="differ by"):
         model = choose(edited := loaded())
-    sample = Sample(edited)
+    sample = TokenSample(edited)
     with torch.inference_mode():
         for one, found in zip(
             sample.expected[1][1], run(model.restrict(sample.entries), sample.padded), strict=True

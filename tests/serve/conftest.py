@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from convs2s.serve.pairs import Pair, load_pairs
+from convs2s.serve.pairs import LanguagePair, load_pairs
 from tests.package.small_package import write_small_package
 from tests.serve.running import running
 
 
 @pytest.fixture(scope="package")
-def pairs(tmp_path_factory: pytest.TempPathFactory) -> list[Pair]:
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> list[LanguagePair]:
     """The pairs en-de and fr-de."""
     folders = [
         write_small_package(tmp_path_factory.mktemp(source), phase, languages=(source, "de"), replace=True)
@@ -20,6 +20,6 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> list[Pair]:
 
 
 @pytest.fixture(scope="module")
-def server(pairs: list[Pair]) -> Iterator[str]:
+def server(pairs: list[LanguagePair]) -> Iterator[str]:
     with running(pairs) as address:
         yield address

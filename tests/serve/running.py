@@ -11,12 +11,12 @@ import uvicorn
 from convs2s.serve.app import create_app
 from convs2s.serve.batching import Batcher
 from convs2s.serve.endings import UVICORN, Server
-from convs2s.serve.pairs import Pair
+from convs2s.serve.pairs import LanguagePair
 from convs2s.serve.requests import RequestReader
 
 
 @contextmanager
-def running(pairs: Sequence[Pair], keys: tuple[str, ...] = (), **settings: Any) -> Iterator[str]:
+def running(pairs: Sequence[LanguagePair], keys: tuple[str, ...] = (), **settings: Any) -> Iterator[str]:
     """Run a server until the end of the block; yield its address, with a slash at the end.
 
     Args:

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from convs2s.package.translator import Translator, load
-from convs2s.serve.pairs import Pair, load_pairs
+from convs2s.serve.pairs import LanguagePair, load_pairs
 from tests.package.small_package import write_small_package
 from tests.serve.running import running
 
@@ -25,7 +25,9 @@ def post(server: str, path: str = "translate", **fields: Any) -> httpx.Response:
     return HTTP.post(server + path, json={"source": "en", "target": "de"} | fields)
 
 
-def test_json_forms_and_query_string_give_the_translators_answer(server: str, pairs: list[Pair]) -> None:
+def test_json_forms_and_query_string_give_the_translators_answer(
+    server: str, pairs: list[LanguagePair]
+) -> None:
     """LibreTranslate accepts all four, and its clients use all four."""
     text = f"{TEXT}\r\n--\r\n\r\n“ein”; name=x"
     fields = {"q": text, "source": "en", "target": "de"}
@@ -36,7 +38,7 @@ def test_json_forms_and_query_string_give_the_translators_answer(server: str, pa
         assert HTTP.post(server + "translate", **way).json()["translatedText"] == wanted
 
 
-def test_a_multipart_form_may_have_what_other_clients_write(server: str, pairs: list[Pair]) -> None:
+def test_a_multipart_form_may_have_what_other_clients_write(server: str, pairs: list[LanguagePair]) -> None:
     """Several texts, headers in any case and order, a name without quotation marks, and files, left out."""
     body = (
         b"preamble\r\n--b \r\ncontent-type: text/plain\r\nCONTENT-DISPOSITION: form-data;name=q\r\n\r\nein"
@@ -53,14 +55,14 @@ def test_a_multipart_form_may_have_what_other_clients_write(server: str, pairs: 
     ]
 
 
-def join_lines(pair: Pair, text: str) -> str:
+def join_lines(pair: LanguagePair, text: str) -> str:
     """Return a text's translation, line by line."""
     return "\n".join(pair.translator.translate(text.split("\n")))
 
 
 @pytest.mark.parametrize("empty", [None, ""])
 def test_what_a_client_does_not_set_counts_as_absent(
-    server: str, pairs: list[Pair], empty: str | None
+    server: str, pairs: list[LanguagePair], empty: str | None
 ) -> None:
     """Clients send null, and forms empty fields, for what their user leaves open; an empty text is a text."""
     fields = {
@@ -77,7 +79,7 @@ def test_what_a_client_does_not_set_counts_as_absent(
         assert HTTP.post(server + "translate", **{way: fields | {"q": ""}}).json() == {"translatedText": ""}  # type: ignore[arg-type]
 
 
-def test_lines_and_lists_keep_their_places(server: str, pairs: list[Pair]) -> None:
+def test_lines_and_lists_keep_their_places(server: str, pairs: list[LanguagePair]) -> None:
     """Each line of each text is translated by itself, and an empty one stays empty."""
     house, still = pairs[0].translator.translate(["ein Haus", "noch"])
     answer = post(server, q=["ein Haus\n\nnoch", "", "noch"]).json()
@@ -90,7 +92,7 @@ def test_nothing_to_translate_is_answered_in_its_own_form(server: str, text: lis
     assert post(server, q=text).json() == {"translatedText": text}
 
 
-def test_alternatives_are_the_other_hypotheses(server: str, pairs: list[Pair]) -> None:
+def test_alternatives_are_the_other_hypotheses(server: str, pairs: list[LanguagePair]) -> None:
     """They come best first and without repeats, at most as many as were asked for; an empty text has none."""
     [ranked] = pairs[0].translate([TEXT])
     alternatives = list(dict.fromkeys(translation.text for translation in ranked[1:]))
@@ -99,7 +101,7 @@ def test_alternatives_are_the_other_hypotheses(server: str, pairs: list[Pair]) -
     assert post(server, q=[TEXT, ""], alternatives=1).json()["alternatives"] == [alternatives[:1], []]
 
 
-def test_an_n_best_list_has_the_scores_of_each_line(server: str, pairs: list[Pair]) -> None:
+def test_an_n_best_list_has_the_scores_of_each_line(server: str, pairs: list[LanguagePair]) -> None:
     """LibreTranslate has no scores, so they have a route of their own; an empty line has one hypothesis."""
     [ranked] = pairs[0].translate([TEXT])
     lines = post(server, "n-best", q=f"{TEXT}\n\nxyz").json()
@@ -109,7 +111,7 @@ def test_an_n_best_list_has_the_scores_of_each_line(server: str, pairs: list[Pai
     assert [hypothesis["text"] for hypothesis in lines[1]["hypotheses"]] == [""]
 
 
-def test_the_sentences_of_a_line_are_translated_one_by_one(server: str, pairs: list[Pair]) -> None:
+def test_the_sentences_of_a_line_are_translated_one_by_one(server: str, pairs: list[LanguagePair]) -> None:
     """Clients send paragraphs; the n-best list of a line has those of its sentences as well."""
     first, second = pairs[0].translate(["ein Haus.", "ein Hund."])
     paragraph = "ein Haus.  ein Hund.\n\nein Haus."
@@ -139,7 +141,9 @@ def test_lines_are_not_split_for_a_model_of_longer_texts(tmp_path: Path) -> None
     assert "sentences" not in line
 
 
-def test_characters_that_the_model_never_saw_are_copied_and_counted(server: str, pairs: list[Pair]) -> None:
+def test_characters_that_the_model_never_saw_are_copied_and_counted(
+    server: str, pairs: list[LanguagePair]
+) -> None:
     """A field gives their number; an answer without unknown characters lacks it, as in LibreTranslate."""
     plain = pairs[0].translator.translate(TEXT)
     answer = post(server, q=f"🙂 {TEXT}\n\n☃☃").json()
@@ -151,7 +155,7 @@ def test_characters_that_the_model_never_saw_are_copied_and_counted(server: str,
     assert attention[0] == attention[1]
 
 
-def test_each_pair_has_its_model(server: str, pairs: list[Pair]) -> None:
+def test_each_pair_has_its_model(server: str, pairs: list[LanguagePair]) -> None:
     """/languages lists the target languages of each source language."""
     answers = [post(server, q=TEXT, source=source).json()["translatedText"] for source in ("en", "fr")]
     assert answers == [pair.translator.translate(TEXT) for pair in pairs]
@@ -172,7 +176,7 @@ def test_models_are_described(server: str) -> None:
     assert (english["languages"], english["examples"]) == ("English → German", ["ein Haus", "noch eins"])
 
 
-def test_a_model_without_facts_is_named_by_its_languages(pairs: list[Pair]) -> None:
+def test_a_model_without_facts_is_named_by_its_languages(pairs: list[LanguagePair]) -> None:
     """An imported model has no model card. It still translates from `auto`, which must be English here."""
     translator = pairs[0].translator
     plain = Translator(translator.words, translator.source, translator.target, None)
@@ -184,7 +188,7 @@ def test_a_model_without_facts_is_named_by_its_languages(pairs: list[Pair]) -> N
         assert answer["detectedLanguage"] == {"language": "en", "confidence": 100.0}
 
 
-def test_attention_of_each_layer_is_shown(server: str, pairs: list[Pair]) -> None:
+def test_attention_of_each_layer_is_shown(server: str, pairs: list[LanguagePair]) -> None:
     """Users must see the attention of the translator itself, which is only rounded."""
     answer = post(server, "attention", q=TEXT).json()
     [attention] = pairs[0].attend([TEXT])
@@ -205,7 +209,7 @@ def test_a_text_without_attention_is_refused(server: str, text: str, error: str)
     assert answer.json()["error"].endswith(error)
 
 
-def test_an_ensemble_shows_no_attention(pairs: list[Pair]) -> None:
+def test_an_ensemble_shows_no_attention(pairs: list[LanguagePair]) -> None:
     """Each member has layers of its own, and none of these alone made the translation."""
     with running([replace(pairs[0], members=2)]) as ensemble:
         assert post(ensemble, "attention", q=TEXT).json()["error"].endswith("and a single model.")
@@ -317,7 +321,7 @@ def test_a_body_that_cannot_be_read_is_refused(
     assert (answer.status_code, answer.json()["error"][: len(error)]) == (400, error)
 
 
-def test_with_keys_every_translation_needs_one(pairs: list[Pair]) -> None:
+def test_with_keys_every_translation_needs_one(pairs: list[LanguagePair]) -> None:
     """The key is a field, as LibreTranslate's clients send it, or a bearer token."""
     with running(pairs, keys=("first", "schlüssel")) as server:
         assert [post(server, q="a", api_key=key).status_code for key in ("first", "schlüssel")] == [200, 200]
@@ -344,7 +348,7 @@ def test_the_page_needs_no_other_host(server: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def single(pairs: list[Pair]) -> Iterator[str]:
+def single(pairs: list[LanguagePair]) -> Iterator[str]:
     """Run a server with one pair, hence one source language, and a key."""
     with running(pairs[:1], keys=("key",)) as address:
         yield address

@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
-from convs2s.serve.pairs import Pair, find_pair
+from convs2s.serve.pairs import LanguagePair, find_pair
 from tests.serve.running import running
 
 TEXT = "ein Haus & noch eins? Das ist ein Hund.\n\n  und noch  eins."
 
 
-def test_clients_get_the_translators_answers(pairs: list[Pair], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clients_get_the_translators_answers(
+    pairs: list[LanguagePair], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """libretranslatepy sends forms, and a GET request with a body.
 
     deep-translator puts everything in the query string, always with a key, and expects plain text.

@@ -22,7 +22,7 @@ import httpx
 import pytest
 
 from convs2s.package.translator import Translation, Translator
-from convs2s.serve.pairs import Pair
+from convs2s.serve.pairs import LanguagePair
 from tests.package.small_package import write_small_package
 from tests.serve.running import running
 
@@ -35,7 +35,7 @@ Ending = Callable[[socket.socket], None]
 class Gate:
     """A translator that waits until it is let through, and fails at lines that say so."""
 
-    def __init__(self, pair: Pair) -> None:
+    def __init__(self, pair: LanguagePair) -> None:
         self.translator = pair.translator
         self.facts = pair.translator.facts
         self.words = pair.translator.words
@@ -61,13 +61,13 @@ class Gate:
 
 
 @pytest.fixture
-def gate(pairs: list[Pair]) -> Iterator[Gate]:
+def gate(pairs: list[LanguagePair]) -> Iterator[Gate]:
     gate = Gate(pairs[0])
     yield gate
     gate.open.set()  # the thread must not outlive the test
 
 
-def gated(pairs: Sequence[Pair], gate: Gate) -> list[Pair]:
+def gated(pairs: Sequence[LanguagePair], gate: Gate) -> list[LanguagePair]:
     return [replace(pairs[0], translator=gate)]  # type: ignore[arg-type]
 
 
@@ -200,7 +200,7 @@ def offer_another_protocol(client: socket.socket) -> None:
     ],
 )
 def test_a_client_that_leaves_hurts_nobody(
-    server: str, pairs: list[Pair], caplog: pytest.LogCaptureFixture, ending: Ending
+    server: str, pairs: list[LanguagePair], caplog: pytest.LogCaptureFixture, ending: Ending
 ) -> None:
     """Of ten that leave at once, each costs the log a line at most; the next request gets its answer."""
     caplog.clear()
@@ -256,7 +256,7 @@ def send_at_random(client: socket.socket, dice: random.Random) -> None:
 
 
 def test_no_request_leaves_a_traceback(
-    server: str, pairs: list[Pair], caplog: pytest.LogCaptureFixture
+    server: str, pairs: list[LanguagePair], caplog: pytest.LogCaptureFixture
 ) -> None:
     """A stranger must not fill the log, nor hide a real fault in it: at most a line for each connection."""
     caplog.clear()
@@ -283,7 +283,7 @@ def check_log(caplog: pytest.LogCaptureFixture) -> None:
         assert record.exc_info is None and "\n" not in record.getMessage().strip(), record
 
 
-def test_lines_of_a_client_that_has_left_are_not_translated(pairs: list[Pair], gate: Gate) -> None:
+def test_lines_of_a_client_that_has_left_are_not_translated(pairs: list[LanguagePair], gate: Gate) -> None:
     """Whoever waits behind it is served, whether it left the queue or the batch that is being translated."""
     with running(gated(pairs, gate)) as address:
         with connect(address) as translated:
@@ -303,7 +303,7 @@ def test_lines_of_a_client_that_has_left_are_not_translated(pairs: list[Pair], g
 
 @pytest.mark.parametrize("line", ["bug", "memory"])
 def test_only_the_request_that_fails_gets_the_error(
-    pairs: list[Pair], gate: Gate, caplog: pytest.LogCaptureFixture, line: str
+    pairs: list[LanguagePair], gate: Gate, caplog: pytest.LogCaptureFixture, line: str
 ) -> None:
     """One bad text must not fail others that share its batch, or come later. The log has one traceback."""
     answers = dict[str, httpx.Response]()
@@ -371,7 +371,7 @@ def test_a_client_that_does_not_go_on_is_left(
 
 
 def test_requests_that_take_longer_than_a_client_may_idle_are_answered(
-    pairs: list[Pair], gate: Gate, monkeypatch: pytest.MonkeyPatch
+    pairs: list[LanguagePair], gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The limits are for a client that keeps us waiting, not for one that waits."""
     monkeypatch.setattr("convs2s.serve.endings.IDLE_SECONDS", 0.2)
@@ -384,7 +384,7 @@ def test_requests_that_take_longer_than_a_client_may_idle_are_answered(
 
 
 @pytest.fixture
-def large_pairs(pairs: list[Pair]) -> list[Pair]:
+def large_pairs(pairs: list[LanguagePair]) -> list[LanguagePair]:
     """Pairs of which /models says more than the kernel's buffers hold, 20 MB."""
     translator = pairs[0].translator
     assert translator.facts is not None
@@ -399,7 +399,7 @@ def ask_and_read_little(client: socket.socket) -> None:
 
 
 def test_an_answer_that_is_not_read_is_dropped(
-    large_pairs: list[Pair], monkeypatch: pytest.MonkeyPatch
+    large_pairs: list[LanguagePair], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Such a client would else hold its connection and its answer as long as it likes."""
     monkeypatch.setattr("convs2s.serve.endings.IDLE_SECONDS", 0.3)
@@ -411,7 +411,7 @@ def test_an_answer_that_is_not_read_is_dropped(
             assert len(read_all(client)) < 20_000_000
 
 
-def test_the_server_does_not_wait_for_a_client_that_does_not_read(large_pairs: list[Pair]) -> None:
+def test_the_server_does_not_wait_for_a_client_that_does_not_read(large_pairs: list[LanguagePair]) -> None:
     """uvicorn counts an answer in a buffer as sent. The server must still end after its grace time."""
     with running(large_pairs, timeout_graceful_shutdown=1) as address:
         client = connect(address, 4096)
@@ -432,7 +432,7 @@ def test_the_server_does_not_wait_for_a_client_that_does_not_read(large_pairs: l
     ],
 )
 def test_the_server_ends_whatever_its_clients_do(
-    pairs: list[Pair], gate: Gate, caplog: pytest.LogCaptureFixture, ending: Ending, status: bytes
+    pairs: list[LanguagePair], gate: Gate, caplog: pytest.LogCaptureFixture, ending: Ending, status: bytes
 ) -> None:
     """It waits no longer than its grace time. What it then cuts off is answered, without a traceback."""
     with running(gated(pairs, gate), timeout_graceful_shutdown=1) as address:
@@ -453,7 +453,7 @@ def test_the_server_ends_whatever_its_clients_do(
     check_log(caplog)
 
 
-def test_running_requests_are_answered_before_the_server_ends(pairs: list[Pair], gate: Gate) -> None:
+def test_running_requests_are_answered_before_the_server_ends(pairs: list[LanguagePair], gate: Gate) -> None:
     """Their clients get what they asked for, even from the queue; new connections are refused meanwhile."""
     with running(gated(pairs, gate)) as address:
         clients = [connect(address), connect(address)]

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from convs2s.package.html_page import translate_html
-from convs2s.serve.pairs import Pair
+from convs2s.serve.pairs import LanguagePair
 
 PAGE = (
     '<p>ein <b>Haus</b> &amp; <a href="x?y&amp;z">noch eins</a>. Und <code>ein</code> Hund 🙂.</p>\r\n'
@@ -19,7 +19,7 @@ def post(server: str, path: str = "translate", **fields: Any) -> httpx.Response:
     return httpx.post(server + path, json={"source": "en", "target": "de", "format": "html"} | fields)
 
 
-def test_pages_are_translated_as_in_python(server: str, pairs: list[Pair]) -> None:
+def test_pages_are_translated_as_in_python(server: str, pairs: list[LanguagePair]) -> None:
     """A page, or a list of them; line ends are not those of text; an answer has the keys of one for text."""
     pages = [PAGE, "", "<p>12</p>", "noch\n<i>eins</i>" * 150]
     translated = translate_html(pairs[0].translator, pages)
@@ -33,7 +33,7 @@ def test_pages_are_translated_as_in_python(server: str, pairs: list[Pair]) -> No
         assert translated[0].count(part) == PAGE.count(part)
 
 
-def test_alternatives_are_whole_pages(server: str, pairs: list[Pair]) -> None:
+def test_alternatives_are_whole_pages(server: str, pairs: list[LanguagePair]) -> None:
     """In each, all sentences have the translation of one rank."""
     answer = post(server, q=PAGE, alternatives=2).json()
     assert answer["translatedText"] == translate_html(pairs[0].translator, PAGE)

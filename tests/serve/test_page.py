@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.serve.pairs import Pair
+from convs2s.serve.pairs import LanguagePair
 from tests.serve.browser import Page, find_browser, opened
 
 TEXT = "ein Haus und"
@@ -30,7 +30,7 @@ def read(page: Page, selector: str) -> str:
     return str(page.evaluate(f"document.querySelector({json.dumps(selector)}).innerText"))
 
 
-def test_it_translates_while_the_user_types(page: Page, pairs: list[Pair]) -> None:
+def test_it_translates_while_the_user_types(page: Page, pairs: list[LanguagePair]) -> None:
     """The page shows translation, scored hypotheses, and the attention of the focused token."""
     page.type(TEXT)
     ranked = pairs[0].translate([TEXT])[0]
@@ -52,7 +52,7 @@ def test_it_translates_while_the_user_types(page: Page, pairs: list[Pair]) -> No
     page.wait_for(f"document.getElementById('translation').innerText === {json.dumps(other)}")
 
 
-def test_a_translation_can_be_copied(page: Page, pairs: list[Pair]) -> None:
+def test_a_translation_can_be_copied(page: Page, pairs: list[LanguagePair]) -> None:
     """Selecting a long one by hand is tedious; a server without https has no clipboard, but copies, too."""
     page.type(TEXT)
     text = pairs[0].translate([TEXT])[0][0].text
@@ -104,7 +104,7 @@ def test_a_phone_shows_all_of_it(page: Page) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") == 360
 
 
-def test_a_pasted_text_shows_each_sentence(page: Page, pairs: list[Pair]) -> None:
+def test_a_pasted_text_shows_each_sentence(page: Page, pairs: list[LanguagePair]) -> None:
     """The translation keeps paragraphs; hypotheses and attention are of the chosen sentence."""
     first, second = pairs[0].translate(["ein Haus.", "ein Hund."])
     text = "ein Haus. ein Hund.\n\nein Haus."

@@ -8,10 +8,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from convs2s.base.files import read_folder, write_folder
+from convs2s.base.files import Pair, read_folder, write_folder
 from convs2s.config.section import NOTHING
 from convs2s.config.text import AugmentParams, FilterParams
-from convs2s.text.corpus.filter import Pair
 from pipelines.stages import filter as filter_stage
 
 TRAIN = [("a b", "c d"), ("", "x"), ("e f", "g h"), ("one", "1 2 3"), ("a b", "c d"), ("i k", "j l m")]

@@ -73,7 +73,7 @@ def test_dvc_runs_every_stage_by_the_runner_with_all_its_arguments(pipeline: dic
             command = words(item)
             assert command[:4] == ["python", "-m", "pipelines.stages", name]
             paths = {argument for argument, hint in hints.items() if hint not in runner.SECTIONS}
-            assert set(runner.parse(name, hints, command[4:])) == paths
+            assert set(runner.parse_arguments(name, hints, command[4:])) == paths
 
 
 def test_a_stage_learns_its_seed_from_dvc(pipeline: dict[str, list[Any]]) -> None:
@@ -82,7 +82,7 @@ def test_a_stage_learns_its_seed_from_dvc(pipeline: dict[str, list[Any]]) -> Non
     for name, items in pipeline.items():
         hints = runner.annotations(module_of(name).run)
         for item in items:
-            values = runner.parse(name, hints, words(item)[4:])
+            values = runner.parse_arguments(name, hints, words(item)[4:])
             if (member := values.get("seed", values.get("member"))) is not None:
                 members[item.name] = member
     of_seeds = {f"{name}@{seed}": seed for name in ("train", "package") for seed in (1, 2)}

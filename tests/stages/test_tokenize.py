@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from convs2s.base.files import read_folder, write_folder
+from convs2s.base.files import Pair, read_folder, write_folder
 from convs2s.config.section import NOTHING
-from convs2s.text.corpus.filter import Pair
 from pipelines.stages import tokenize, truecase
 from tests.decode.parrot import TOKENIZE
 

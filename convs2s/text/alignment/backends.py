@@ -41,16 +41,18 @@ def align_with_programs(corpus: Corpus, iterations: int, folder: Path) -> Iterat
         alignments: Iterator[str] = iter(())
         if write_lines(text, lines):
             options = ["-i", str(text), "-d", "-o", "-v", "-I", str(iterations)]
-            execute(["fast_align", *options], forward)
-            execute(["fast_align", *options, "-r"], backward)
-            execute(["atools", "-c", "grow-diag-final-and", "-i", str(forward), "-j", str(backward)], both)
+            run_program(["fast_align", *options], forward)
+            run_program(["fast_align", *options, "-r"], backward)
+            run_program(
+                ["atools", "-c", "grow-diag-final-and", "-i", str(forward), "-j", str(backward)], both
+            )
             alignments = read_lines(both)
         yield from pack_links(
             parse_links(next(alignments)) if source else [] for source, _ in corpus.sentences()
         )
 
 
-def execute(command: list[str], output: Path) -> None:
+def run_program(command: list[str], output: Path) -> None:
     """Run a program, writing its output to a file; its messages appear on stderr."""
     with output.open("wb") as stream:
         code = subprocess.run(command, stdout=stream, check=False).returncode

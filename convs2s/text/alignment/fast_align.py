@@ -67,7 +67,9 @@ def align(corpus: Corpus, iterations: int, folder: Path) -> Iterator[Links]:
             begins = sources + targets - sources[0] - targets[0]
             rows = np.empty((begins[-1], 2), np.int32)  # room for the most links that a pair can have
             counts = np.empty(len(begins) - 1, np.int64)
-            share(threads, begins, symmetrize_pairs, sources, targets, source_of, target_of, rows, counts)
+            run_in_ranges(
+                threads, begins, symmetrize_pairs, sources, targets, source_of, target_of, rows, counts
+            )
             room = np.diff(begins)
             row_of_pair = np.arange(len(rows)) - np.repeat(begins[:-1], room)
             is_used = row_of_pair < np.repeat(counts, room)
@@ -75,7 +77,7 @@ def align(corpus: Corpus, iterations: int, folder: Path) -> Iterator[Links]:
         print(f"align: linked {inflect(pairs, 'sentence pair')}", file=sys.stderr, flush=True)
 
 
-def share(
+def run_in_ranges(
     threads: ThreadPoolExecutor, offsets: Offsets, function: Callable[..., Any], *arguments: Any
 ) -> list[Any]:
     """Return the results of function(first, last, *arguments) for ranges that together cover all items.
@@ -103,7 +105,7 @@ class Direction:
         self.words = len(generated.ids)
         self.lengths = count_lengths(given, generated)
         frequencies = np.zeros(int(generated.ids.max()) + 1, np.int64)
-        posteriors.count_words(generated.ids, frequencies)
+        posteriors.add_frequencies(generated.ids, frequencies)
         places = np.insert(np.cumsum(frequencies), 0, 0)
         occurrences = self._allocate("occurrences", np.int64, self.words)
         posteriors.list_occurrences(generated.ids, generated.offsets, places.copy(), occurrences)
@@ -118,7 +120,7 @@ class Direction:
         )
         sizes = np.zeros_like(frequencies)
         vocabulary = int(given.ids.max()) + 1
-        share(threads, places, posteriors.count_values, table, vocabulary, sizes)
+        run_in_ranges(threads, places, posteriors.count_values, table, vocabulary, sizes)
         starts = np.insert(np.cumsum(sizes), 0, 0)
         values = self._allocate("values", np.float32, starts[-1])
         values[:] = 1.0
@@ -142,14 +144,14 @@ class Direction:
                 raise OSError(f"{path}: alignment needs {needed} ({error}). {advice}") from error
         return np.asarray(np.memmap(path, dtype, "r+", shape=(length,)))
 
-    def model(self) -> posteriors.Model:
+    def model(self) -> posteriors.LinkModel:
         """Return what posteriors are computed from, besides the table."""
         return posteriors.make_model(self.scales, self.nulls, np.unique(self.lengths[:, :2]), self.tension)
 
     def iterate(self, fit_tension: bool) -> str:
         """Run one iteration of expectation maximization; return a one-line report."""
         nulls, distances = np.zeros((2, len(self.nulls)))
-        totals_of_ranges = share(
+        totals_of_ranges = run_in_ranges(
             self.threads, self.table.places,
             posteriors.expect_words, self.table, self.model(), nulls, distances,
         )  # fmt: skip
@@ -167,7 +169,9 @@ class Direction:
     def choose(self) -> NDArray[np.int32]:
         """Return the given position that each generated word is linked with, or -1, in corpus order."""
         chosen = self._allocate("chosen", np.int32, self.words)
-        share(self.threads, self.table.places, posteriors.choose_links, self.table, self.model(), chosen)
+        run_in_ranges(
+            self.threads, self.table.places, posteriors.choose_links, self.table, self.model(), chosen
+        )
         return chosen
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from convs2s.ids.candidates import Candidates
 from convs2s.ids.encoded import Offsets
 from convs2s.text.alignment.dictionary import Entry
-from convs2s.text.alignment.posteriors import count_words
+from convs2s.text.alignment.posteriors import add_frequencies
 from convs2s.text.alignment.word_ids import Corpus, Links
 
 NEAR_TIE = 0.9
@@ -18,7 +18,7 @@ HELD_LINKS = 1 << 22
 """Links that are counted at once, at least."""
 
 
-class Choice(NamedTuple):
+class Competitor(NamedTuple):
     """A target word that competes for the dictionary's entry of a source word; both are ids."""
 
     source: int
@@ -48,14 +48,14 @@ def build_dictionary(corpus: Corpus, words: list[list[str]], links: Iterable[Lin
     np.maximum.at(most, sources, counts)
     near = counts >= NEAR_TIE * most[sources]
     frequencies = np.zeros(len(words[1]), np.int64)
-    count_words(corpus.target.ids, frequencies)
+    add_frequencies(corpus.target.ids, frequencies)
     columns = sources, targets, counts, totals[sources], frequencies[targets]
-    choices = defaultdict[int, list[Choice]](list)
+    choices = defaultdict[int, list[Competitor]](list)
     for row in np.stack(columns, axis=1)[near].tolist():
-        choice = Choice(*row)
+        choice = Competitor(*row)
         choices[choice.source].append(choice)
 
-    def rank(choice: Choice) -> tuple[int, int, str]:
+    def rank(choice: Competitor) -> tuple[int, int, str]:
         return choice.frequency, -choice.links, words[1][choice.target]
 
     best = [min(competing, key=rank) for competing in choices.values()]

@@ -51,7 +51,7 @@ class Table(NamedTuple):
     generated_offsets: Offsets
 
 
-class Model(NamedTuple):
+class LinkModel(NamedTuple):
     """One direction: p(generated | given) is a value of the table times the given word's scale.
 
     The last four are the diagonal prior's terms for sentences of each length n: from begins[n], for word i.
@@ -69,7 +69,7 @@ class Model(NamedTuple):
     """exp(-tension i / n)."""
 
 
-class Row(NamedTuple):
+class DenseRow(NamedTuple):
     """The values of the generated word in use, by given word."""
 
     seen: Ids
@@ -80,16 +80,16 @@ class Row(NamedTuple):
     """The given words of this row, in the order of its values."""
 
 
-def make_model(scales: Doubles, nulls: Floats, lengths: Offsets, tension: float) -> Model:
+def make_model(scales: Doubles, nulls: Floats, lengths: Offsets, tension: float) -> LinkModel:
     """Return a model for sentences of these lengths, which are distinct and above 0."""
     begins = np.zeros(lengths.max() + 1, np.int64)
     begins[lengths] = np.cumsum(lengths) - lengths
     place = np.concatenate([np.arange(1, n + 1) / n for n in lengths.tolist()])
-    return Model(scales, nulls, begins, place, np.exp(tension * place), np.exp(-tension * place))
+    return LinkModel(scales, nulls, begins, place, np.exp(tension * place), np.exp(-tension * place))
 
 
 @compiled()
-def count_words(ids: Ids, frequencies: Offsets) -> None:
+def add_frequencies(ids: Ids, frequencies: Offsets) -> None:
     """Add the number of occurrences of each word."""
     for word in ids:
         frequencies[word] += 1
@@ -128,16 +128,16 @@ def given_words(table: Table, occurrence: int) -> tuple[Ids, int, int, int]:
 
 
 @compiled()
-def empty_row(model: Model) -> Row:
+def empty_row(model: LinkModel) -> DenseRow:
     """Return a row of no word."""
     size = len(model.scales)
     seen, words = np.full(size, -1, np.int32), np.empty(size, np.int32)
-    return Row(seen, np.empty(size), np.empty(size), words)
+    return DenseRow(seen, np.empty(size), np.empty(size), words)
 
 
 @compiled()
 def weigh(
-    word: int, given: Ids, m: int, j: int, values: Floats, size: int, row: Row, model: Model,
+    word: int, given: Ids, m: int, j: int, values: Floats, size: int, row: DenseRow, model: LinkModel,
     weights: Doubles,
 ) -> tuple[int, float, float]:  # fmt: skip
     """Write a weight for each word of the given sentence; the probability that it is linked is proportional.
@@ -174,7 +174,7 @@ def weigh(
 
 @compiled()
 def expect_words(
-    first: int, last: int, table: Table, model: Model, nulls: Doubles, distances: Doubles
+    first: int, last: int, table: Table, model: LinkModel, nulls: Doubles, distances: Doubles
 ) -> Offsets:
     """Run one iteration of expectation maximization on generated words [first, last).
 
@@ -215,7 +215,7 @@ def expect_words(
 
 
 @compiled()
-def choose_links(first: int, last: int, table: Table, model: Model, chosen: Ids) -> None:
+def choose_links(first: int, last: int, table: Table, model: LinkModel, chosen: Ids) -> None:
     """Write the given position that each occurrence of words [first, last) is linked with, or -1 for none.
 
     It is the most probable one. Ties go to no link, then to the leftmost position, as in fast_align.

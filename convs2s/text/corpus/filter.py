@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from convs2s.base.files import PairWriter
+from convs2s.base.files import Pair, PairWriter
 from convs2s.base.messages import inflect
-
-Pair = tuple[str, str]
 
 EMPTY, LONG, RATIO, REPEAT = "empty side", "too long", "ratio", "repeat"
 LENGTHS = "source_read", "target_read", "source_kept", "target_kept"

@@ -6,9 +6,8 @@ Test or validation sentences in the training data.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from convs2s.base.files import Pair
 from convs2s.base.messages import inflect
-
-Pair = tuple[str, str]
 
 FEW_SHARED = 0.01
 """If more than this share of a split's pairs are also in the training data, there is a warning."""

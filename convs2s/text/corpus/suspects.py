@@ -14,11 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from convs2s.base.files import Pair
 from convs2s.base.messages import inflect
 from convs2s.text.corpus.scripts import LETTER, SCRIPTS, script_pattern, writer_of
 from convs2s.text.headings import is_heading
-
-Pair = tuple[str, str]
 
 MARKUP = re.compile(r"</?[a-z][a-z0-9]*(?:\s[^<>]*)?/?>|&(?:[A-Za-z]{2,8}|#x?[0-9A-Fa-f]{1,6});").search
 """A tag of HTML or XML, or an entity; not <foo@example.org>, or a company's symbol as in Reuters' news."""
@@ -43,7 +42,7 @@ ALIKE, UNLIKE = 0.5, 0.35
 CHUNK = 1 << 14  # blocks
 
 
-class Kind(NamedTuple):
+class SuspectKind(NamedTuple):
     """A kind of suspects.
 
     Attributes:
@@ -58,47 +57,47 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "heading": Kind(
+    "heading": SuspectKind(
         0,
         "looks like a table's heading",
         "Leave it out of both files: tail -n +2; or delete the row of the table.",
     ),
-    "shifted": Kind(
+    "shifted": SuspectKind(
         0,
         "are in blocks that seem to be some lines away from their translations",
         "One of the files lacks a line, or has one too many, shortly before: compare them with paste.",
     ),
-    "swapped": Kind(
+    "swapped": SuspectKind(
         0.01,
         "seem to have their sides swapped",
         "If all of a file are, exchange its source and target, or its columns, in download.train.sources.",
     ),
-    "source_script": Kind(
+    "source_script": SuspectKind(
         0.01,
         "have a source without a letter of its language's script",
         "Are the languages right? To keep the others: paste SOURCE TARGET | grep -P '{}.*\\t' > pairs.tsv",
     ),
-    "target_script": Kind(
+    "target_script": SuspectKind(
         0.01,
         "have a target without a letter of its language's script",
         "Are the languages right? To keep the others: paste SOURCE TARGET | grep -P '\\t.*{}' > pairs.tsv",
     ),
-    "one_language": Kind(
+    "one_language": SuspectKind(
         0.01,
         "seem to have both sides in one language, such as text that was not translated",
         "Look at them, and delete those lines in both files.",
     ),
-    "copies": Kind(
+    "copies": SuspectKind(
         0.1,
         "have the same text on both sides",
         "To leave them out: paste SOURCE TARGET | awk -F '\\t' '$1 != $2' > pairs.tsv",
     ),
-    "markup": Kind(
+    "markup": SuspectKind(
         0.02,
         "have markup, such as <b> or &nbsp;",
         "The model would learn to write it. To remove tags from both files: sed -E 's/<[^<>]*>//g'",
     ),
-    "repeats": Kind(
+    "repeats": SuspectKind(
         0.1,
         "repeat an earlier pair",
         "To keep only the first of equal pairs: filter.drop_repeats: true",
@@ -139,7 +138,7 @@ def find_suspects(pairs: Iterable[Pair], languages: tuple[str, str]) -> dict[str
     scripts_differ = bool(own and other and own.isdisjoint(other))
     hashes = array("q")
     shapes = Shapes(), Shapes()
-    sample = Sample()
+    sample = PairSample()
     line = 0
     for line, pair in enumerate(pairs, start=1):
         source, target = pair
@@ -188,7 +187,7 @@ def describe_suspects(found: Mapping[str, Suspects], languages: tuple[str, str])
             yield f"train: {inflect(suspects.pairs, 'pair')} of {suspects.of:,} {kind.fault}{place}. {advice}"
 
 
-class Sample:
+class PairSample:
     """Pairs spread over a corpus of unknown size, with their line numbers."""
 
     def __init__(self) -> None:

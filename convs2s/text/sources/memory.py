@@ -46,7 +46,7 @@ class Side(NamedTuple):
     """The element with the text."""
 
 
-class Segment(NamedTuple):
+class MemorySegment(NamedTuple):
     """A segment as the file has it, whether it is translated or not."""
 
     sides: list[Side]
@@ -134,7 +134,7 @@ def note_no_character(line: int, notes: Notes) -> None:
 
 def readable_segments(
     unit: Any, languages: tuple[str, str], original: str, notes: Notes
-) -> Sequence[Segment | None]:
+) -> Sequence[MemorySegment | None]:
     """Return the segments of a unit, as `list_segments`; None for one, with a note, if it cannot be read."""
     if is_ignorable(unit):
         note_ignorable(unit, notes)
@@ -146,7 +146,7 @@ def readable_segments(
         return [None]
 
 
-def translated_pair(segment: Segment, languages: tuple[str, str], notes: Notes) -> list[Text] | None:
+def translated_pair(segment: MemorySegment, languages: tuple[str, str], notes: Notes) -> list[Text] | None:
     """Return source and target; if there is a reason to leave the segment out, None, and add a note."""
     reason, doubt = judge(segment.facts)
     reason = reason or segment.fault
@@ -171,7 +171,9 @@ def translated_pair(segment: Segment, languages: tuple[str, str], notes: Notes) 
     return texts
 
 
-def list_segments(unit: Any, languages: tuple[str, str], original: str, notes: Notes) -> Iterator[Segment]:
+def list_segments(
+    unit: Any, languages: tuple[str, str], original: str, notes: Notes
+) -> Iterator[MemorySegment]:
     """Yield the segments of a unit: one, or those that XLIFF 1.2 marks in both sides, matched by their ids.
 
     Args:
@@ -189,7 +191,7 @@ def list_segments(unit: Any, languages: tuple[str, str], original: str, notes: N
     ]
     if not all(marks) and max(map(len, marks)) <= 1:
         facts += [fact for node in definitions for fact in list_attributes(node)]
-        yield Segment(sides, facts, unit.sourceline)
+        yield MemorySegment(sides, facts, unit.sourceline)
         return
     codes = {etree.QName(side.node).localname: side.code for side in sides}
     by_id: dict[str | None, tuple[list[Side], list[Side]]] = {}
@@ -213,7 +215,7 @@ def list_segments(unit: Any, languages: tuple[str, str], original: str, notes: N
             own_facts = [
                 fact for node in (*own, *(side.node for side in found)) for fact in list_attributes(node)
             ]
-            yield Segment(
+            yield MemorySegment(
                 [side for side in found if side.code], facts + own_facts, found[0].node.sourceline, fault
             )
 

@@ -38,7 +38,7 @@ class Part:
     """What was read, ready for JSON; without times or absolute paths, which differ for the same data."""
 
 
-def list_names(files: PairFiles) -> list[str]:
+def list_file_names(files: PairFiles) -> list[str]:
     """Return the names of the two files, or of the one TSV or translation memory."""
     return [name for name in (files.source, files.target, files.tsv, files.memory) if name is not None]
 

@@ -24,7 +24,7 @@ from convs2s.base.files import atomic_path
 from convs2s.base.messages import redact, visible
 from convs2s.base.progress_bar import ProgressBar
 from convs2s.config.download import RemoteFile, UrlSource
-from convs2s.text.sources.pair_files import Part, file_part, list_names
+from convs2s.text.sources.pair_files import Part, file_part, list_file_names
 
 logger = logging.getLogger(__name__)
 pooch.get_logger().setLevel("WARNING")  # below that, it prints whole URLs
@@ -64,7 +64,7 @@ def remote_part(source: UrlSource, languages: tuple[str, str], local: Path, down
     members = list[tuple[str, Path]]()
     for file in source.fetch:
         members += provide(file, local, downloads).items()
-    names = list_names(source)
+    names = list_file_names(source)
     part = file_part([locate(name, members) for name in names], source.columns, languages)
     # Use the requested names: a fetched file's name contains a hash, unlike that of a file in `local`.
     used = [{**file, "name": name} for file, name in zip(part.provenance["files"], names, strict=True)]

@@ -101,7 +101,7 @@ class WordCounter:
         return [Counter(" ".join(lines).split()) for lines in zip(*pairs, strict=True)]
 
 
-def count_words(pairs: Iterable[tuple[str, str]]) -> tuple[Counter[str], Counter[str]]:
+def count_words_of_pairs(pairs: Iterable[tuple[str, str]]) -> tuple[Counter[str], Counter[str]]:
     """Count source and target words on all cores; memory grows only with the number of distinct words."""
     source, target = Counter[str](), Counter[str]()
     for source_counts, target_counts in map_chunks(WordCounter, pairs, CHUNK_PAIRS, "count words"):

@@ -29,7 +29,7 @@ PRINTS = TypeAdapter(dict[str, str])
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class TrainingCheckpoint:
     """The contents of a checkpoint."""
 
     prints: dict[str, str]
@@ -71,7 +71,7 @@ def weights_of(model: torch.nn.Module) -> dict[str, Tensor]:
     return {name: tensor for name, tensor in tensors if name in names}
 
 
-def read_checkpoint(path: Path) -> Checkpoint:
+def read_checkpoint(path: Path) -> TrainingCheckpoint:
     """Read a checkpoint to the CPU.
 
     Raises:
@@ -87,7 +87,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
         if metadata["crc32"] != checksum(metadata, tensors):
             raise ValueError("its checksum does not match its content")
         state = STATE.validate_json(metadata["state"])
-        return Checkpoint(PRINTS.validate_json(metadata["fingerprint"]), state, tensors)
+        return TrainingCheckpoint(PRINTS.validate_json(metadata["fingerprint"]), state, tensors)
     except (FileNotFoundError, NewerFormatError):
         raise
     except Exception as error:  # an unknown type of numbers, for instance, is a RuntimeError of PyTorch
@@ -108,7 +108,7 @@ def checksum(metadata: Mapping[str, str], tensors: Mapping[str, Tensor]) -> str:
     return f"{crc:08x}"
 
 
-def restore(checkpoint: Checkpoint, training: Training, origin: Path) -> None:
+def restore(checkpoint: TrainingCheckpoint, training: Training, origin: Path) -> None:
     """Load weights, buffers and state into a training; a ValueError, and no change, if they do not fit."""
     optimizer = training.optimizer
     parameters = dict(training.model.named_parameters())
@@ -123,14 +123,14 @@ def restore(checkpoint: Checkpoint, training: Training, origin: Path) -> None:
     training.state = checkpoint.state
 
 
-def load_weights(model: torch.nn.Module, checkpoint: Checkpoint, origin: Path) -> None:
+def load_weights(model: torch.nn.Module, checkpoint: TrainingCheckpoint, origin: Path) -> None:
     """Load a checkpoint's weights into a model; raise ValueError if they do not fit."""
     weights = select_tensors(checkpoint, WEIGHTS)
     check_fit(weights_of(model), weights, origin)
     model.load_state_dict(weights, strict=False)  # it would expect tied weights under both names
 
 
-def load_mean(model: torch.nn.Module, checkpoints: Sequence[Checkpoint], origin: Path) -> None:
+def load_mean(model: torch.nn.Module, checkpoints: Sequence[TrainingCheckpoint], origin: Path) -> None:
     """Load the checkpoints' mean weights, weight norm folded in, for export; errors as `load_weights`.
 
     Integers, such as BatchNorm's number of batches, have no mean: those of the last checkpoint are loaded.
@@ -145,7 +145,7 @@ def load_mean(model: torch.nn.Module, checkpoints: Sequence[Checkpoint], origin:
     model.load_state_dict(means)
 
 
-def select_tensors(checkpoint: Checkpoint, kind: str) -> dict[str, Tensor]:
+def select_tensors(checkpoint: TrainingCheckpoint, kind: str) -> dict[str, Tensor]:
     """Return the tensors of a kind (weights, or a buffer of the optimizer), by parameter name."""
     prefix = f"{kind}/"
     return {name.removeprefix(prefix): t for name, t in checkpoint.tensors.items() if name.startswith(prefix)}

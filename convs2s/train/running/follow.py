@@ -22,7 +22,7 @@ from convs2s.train.training import Session, Training
 ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)  # Slurm sends the last one before a job's time limit
 
 
-def follow(
+def train_to_end(
     training: Training,
     reports: Iterable[UpdateReport | EpochReport],
     run: RunSection,

@@ -77,7 +77,7 @@ def launch(module: str, arguments: list[str], params: TrainParams, run: RunSecti
             while process.poll() is None and not signals:
                 time.sleep(POLL)
     finally:
-        end(process)
+        end_workers(process)
     if signals or process.returncode in INTERRUPTED:
         end_by_signal(signals)
     if process.returncode:
@@ -87,7 +87,7 @@ def launch(module: str, arguments: list[str], params: TrainParams, run: RunSecti
         )
 
 
-def end(process: subprocess.Popen[bytes]) -> None:
+def end_workers(process: subprocess.Popen[bytes]) -> None:
     """Make all workers save and end."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):

@@ -24,10 +24,10 @@ from convs2s.model.precision import choose_precision
 from convs2s.model.storage import save_model
 from convs2s.train.distributed import Workers, choose_device, join_workers
 from convs2s.train.loop import perplexity, train, validation_loss
-from convs2s.train.running.checkpoint import Checkpoint, load_mean, weights_of
+from convs2s.train.running.checkpoint import TrainingCheckpoint, load_mean, weights_of
 from convs2s.train.running.checkpoint_copies import CheckpointCopies
 from convs2s.train.running.curves import write_curves
-from convs2s.train.running.follow import defer_signals, end_after, follow
+from convs2s.train.running.follow import defer_signals, end_after, train_to_end
 from convs2s.train.running.free_cores import warn_if_busy
 from convs2s.train.running.job import Job, digest_of_library, list_changed, training_fingerprint
 from convs2s.train.running.launch import LAUNCHER, launch
@@ -123,7 +123,7 @@ def work_as_one(job: Job, may_write: bool = True) -> None:
                 for report in reports:
                     end_after(report, training)
             return
-        follow(training, reports, job.run, folder, copies)
+        train_to_end(training, reports, job.run, folder, copies)
         best = folder.best(training.state, job.train.average)
         export(training, job.model, best, job.out)
         write_json(job.cost, sum_up(training.state.sessions))
@@ -168,7 +168,7 @@ def begin(training: Training, folder: WorkFolder, copies: CheckpointCopies | Non
             workers.copy_from_writer(buffer.values())
 
 
-def export(training: Training, params: ModelParams, best: list[Checkpoint], out: Path) -> None:
+def export(training: Training, params: ModelParams, best: list[TrainingCheckpoint], out: Path) -> None:
     """Write model/, the mean of the best epochs' checkpoints, curves/ and metrics.json to `out`."""
     out.mkdir(parents=True, exist_ok=True)
     load_mean(training.model, best, out)

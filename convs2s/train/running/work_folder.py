@@ -38,7 +38,7 @@ from convs2s.base.files import atomic_path, remove
 from convs2s.base.messages import inflect, is_out_of_memory
 from convs2s.config.format import NewerFormatError
 from convs2s.train.running.checkpoint import (
-    Checkpoint,
+    TrainingCheckpoint,
     checkpoint_name,
     list_updates,
     read_checkpoint,
@@ -96,7 +96,7 @@ class WorkFolder:
             return "\n".join([*faults, f"Training continues from {path}: {place}."])
         return "\n".join([*faults, "Training starts from scratch." if faults else self.why_from_scratch()])
 
-    def usable(self, updates: int, training: Training) -> Checkpoint:
+    def usable(self, updates: int, training: Training) -> TrainingCheckpoint:
         """Read a checkpoint and check that this training can resume from it; raise ValueError if not."""
         checkpoint = read_checkpoint(self.checkpoint(updates))
         state = checkpoint.state
@@ -106,7 +106,7 @@ class WorkFolder:
         self.best(state, training.params.average)
         return checkpoint
 
-    def best(self, state: State, count: int) -> list[Checkpoint]:
+    def best(self, state: State, count: int) -> list[TrainingCheckpoint]:
         """Return the checkpoints of the best epochs."""
         best = state.bests(count)[0] if state.epochs else []
         return [read_checkpoint(self.checkpoint(updates)) for updates in best]

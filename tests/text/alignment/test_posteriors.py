@@ -6,7 +6,7 @@ import pytest
 from convs2s.text.alignment.posteriors import (
     FLOOR,
     NULL_PROBABILITY,
-    Model,
+    LinkModel,
     Table,
     choose_links,
     digamma,
@@ -26,7 +26,7 @@ def table(values: list[float]) -> Table:
     return Table(places, np.array([0]), starts, np.array(values, np.float32), given, *offsets)
 
 
-def model(null: float) -> Model:
+def model(null: float) -> LinkModel:
     return make_model(np.ones(2), np.array([null], np.float32), np.array([1, 2]), 0.0)
 
 

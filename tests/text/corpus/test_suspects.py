@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from convs2s.text.corpus.scripts import RANGES, SCRIPTS, script_pattern, writer_of
-from convs2s.text.corpus.suspects import KINDS, SAMPLED, Sample, describe_suspects, find_suspects
+from convs2s.text.corpus.suspects import KINDS, SAMPLED, PairSample, describe_suspects, find_suspects
 from convs2s.text.languages import NAMES
 from tests.corpus import pairs
 
@@ -111,7 +111,7 @@ def test_few_lines_are_no_block() -> None:
 
 def test_a_sample_is_spread_over_the_corpus() -> None:
     """A corpus may consist of files of different kinds, one after the other."""
-    sample = Sample()
+    sample = PairSample()
     for line in range(1, 5 * SAMPLED):
         sample.add(line, ("a", "b"))
     lines = [line for line, _ in sample.pairs]
