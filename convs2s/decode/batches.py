@@ -8,8 +8,8 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from convs2s.ids.vocabulary import PAD
+from convs2s.text.words.characters import SENTENCE_ENDS
 
-SENTENCE_END = (".", "!", "?", "…", "。", "！", "？")
 CLAUSE_END = (",", ";", ":", "，", "；", "：", "—", "–")
 # Limit on padded source tokens per batch, however long its sentences, to bound memory.
 BATCH_TOKENS = 16_384
@@ -76,6 +76,6 @@ def breach(words: Sequence[str], word_of_piece: Sequence[int], end: int) -> int:
     last = word_of_piece[end - 1]
     if word_of_piece[end] == last:
         return 3
-    if words[last].endswith(SENTENCE_END):
+    if words[last].endswith(SENTENCE_ENDS):
         return 0
     return 1 if words[last].endswith(CLAUSE_END) else 2

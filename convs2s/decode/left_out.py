@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from convs2s.text.vocabulary.codec import Codec
-from convs2s.text.words.places import combines, has_letters, is_accent, is_letter, locate_words
+from convs2s.text.words.characters import SENTENCE_ENDS, combines, has_letters, is_accent, is_letter
+from convs2s.text.words.places import locate_words
 from convs2s.text.words.tokenization import OBJECT
 
-ENDS = frozenset(".!?…。！？")
 PAUSES = frozenset(",;:，、")
-PUNCTUATION = ENDS | PAUSES
+PUNCTUATION = {*SENTENCE_ENDS, *PAUSES}
 ENCLOSING = frozenset({"()", "[]", '""', "''", "“”", "„“", "«»", "‘’", "‚‘"})
 
 
@@ -172,7 +172,7 @@ def split_line(line: str, spans: Iterable[tuple[int, int]]) -> tuple[str, list[t
             comma = kept.rindex(last)
             text = kept[comma:] + text
             kept = kept[:comma]
-        elif not last or last in ENDS:  # a sentence begins
+        elif not last or last in SENTENCE_ENDS:  # a sentence begins
             while line[position : position + 1] in PUNCTUATION:
                 text += line[position]
                 position += 1

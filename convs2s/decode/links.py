@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from convs2s.text.vocabulary.codec import Codec
-from convs2s.text.words.places import has_letters
+from convs2s.text.words.characters import has_letters
 
 
 def list_owners(tokens: list[str], codec: Codec, places: Sequence[int] = ()) -> list[int]:

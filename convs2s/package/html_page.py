@@ -10,7 +10,8 @@ from convs2s.html.inline_tags import Traced, TranslatedSentence, Word, write_seg
 from convs2s.html.segments import BREAK, Segment, is_translatable, read_page
 from convs2s.package.translator import Texts, Translation, Translator, as_texts
 from convs2s.text.vocabulary.segmentation import WORD_MARK
-from convs2s.text.words.places import has_letters, locate_words
+from convs2s.text.words.characters import has_letters
+from convs2s.text.words.places import locate_words
 from convs2s.text.words.tokenization import OBJECT
 
 WITHOUT_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 
 from convs2s.text.languages import language_name
+from convs2s.text.words.characters import list_words
 
 SOURCE = {
     "article", "ausgangstext", "brontekst", "document", "fonte", "fuente", "input", "origen", "original",
@@ -48,10 +49,10 @@ LONG_CODES = {
     "por": "pt", "ron": "ro", "rum": "ro", "rus": "ru", "slk": "sk", "swe": "sv", "tur": "tr", "ukr": "uk",
     "vie": "vi", "zho": "zh", "chi": "zh",
 }  # fmt: skip
-WORDS = re.compile(r"[^\W\d_]+").findall
 NUMBERS = re.compile(r"\d+").findall
 MOST_WORDS = 4
-SENTENCE_END = (".", "!", "?", "…", "。")
+SENTENCE_ENDS = (".", "!", "?", "…", "。")
+"""Fewer than in `convs2s.text.words.characters`: the same rows are headings as in earlier versions."""
 
 
 def is_heading(cells: Sequence[str], languages: tuple[str, str]) -> bool:
@@ -66,13 +67,13 @@ def is_heading(cells: Sequence[str], languages: tuple[str, str]) -> bool:
     if source or target:
         return source != target
     first, second = cells  # such as sentence1, sentence2
-    return WORDS(first.lower()) == WORDS(second.lower()) and NUMBERS(first) != NUMBERS(second)
+    return list_words(first.lower()) == list_words(second.lower()) and NUMBERS(first) != NUMBERS(second)
 
 
 def named(cell: str, languages: tuple[str, str]) -> set[str] | None:
     """Return the codes of the languages, and the sides, that a text names; None if it says more than that."""
-    words = WORDS(cell.lower())
-    if not 0 < len(words) <= MOST_WORDS or cell.rstrip("\"')] ").endswith(SENTENCE_END):
+    words = list_words(cell.lower())
+    if not 0 < len(words) <= MOST_WORDS or cell.rstrip("\"')] ").endswith(SENTENCE_ENDS):
         return None
     text = f" {' '.join(words)} "
     by_name = {

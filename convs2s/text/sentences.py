@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 from sentencex import segment
 
+from convs2s.text.words.characters import find_letter
+
 LINE = re.compile(r"[^\n]*\n|[^\n]+")
-LETTER = re.compile(r"[^\W\d_]")
 UNUSUAL = re.compile(r"[\s\ud800-\udfff]")
 """Characters that sentencex is shown as plain spaces: some make it fail, such as U+2028 after an initial."""
 CONTINUATION = re.compile(r"[」』）】〉》]|(?<=[」』])(と|って|など|[、，])")
@@ -40,7 +41,7 @@ def split_sentences(text: str, language: str) -> list[str]:
         for seen in segment(language, UNUSUAL.sub(" ", line)):
             piece = line[end : end + len(seen)]
             end += len(seen)
-            has_letter = has_letter or LETTER.search(piece) is not None
+            has_letter = has_letter or find_letter(piece) is not None
             goes_on = not has_letter or INITIAL.search(piece) or CONTINUATION.match(line, end)
             if not goes_on or end == len(line):
                 sentences.append(line[begin:end])

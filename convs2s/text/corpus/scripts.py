@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable
 
+from convs2s.text.words.characters import find_letter
+
 RANGES = {
     "Latin": "A-Za-z\u00c0-\u024f\u1e00-\u1eff", "Greek": "\u0370-\u03ff\u1f00-\u1fff",
     "Cyrillic": "\u0400-\u052f", "Armenian": "\u0530-\u058f", "Hebrew": "\u0590-\u05ff\ufb1d-\ufb4f",
@@ -36,13 +38,12 @@ SCRIPTS: dict[str, list[str]] = {}
 for script, codes in LANGUAGES.items():
     for code in codes.split():
         SCRIPTS.setdefault(code, []).append(script)
-LETTER = re.compile(r"[^\W\d_]").search
 
 
 def writer_of(language: str) -> Callable[[str], object]:
     """Return a function that finds a letter of the language's scripts in a line; any letter if unknown."""
     if language not in SCRIPTS:
-        return LETTER
+        return find_letter
     return re.compile(f"[{''.join(RANGES[script] for script in SCRIPTS[language])}]").search
 
 

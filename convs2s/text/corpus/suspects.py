@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from convs2s.base.files import Pair
 from convs2s.base.messages import inflect
-from convs2s.text.corpus.scripts import LETTER, SCRIPTS, script_pattern, writer_of
+from convs2s.text.corpus.scripts import SCRIPTS, script_pattern, writer_of
 from convs2s.text.headings import is_heading
+from convs2s.text.words.characters import find_letter, list_words
 
 MARKUP = re.compile(r"</?[a-z][a-z0-9]*(?:\s[^<>]*)?/?>|&(?:[A-Za-z]{2,8}|#x?[0-9A-Fa-f]{1,6});").search
 """A tag of HTML or XML, or an entity; not <foo@example.org>, or a company's symbol as in Reuters' news."""
 DIGITS = re.compile(r"\d").findall
-WORDS = re.compile(r"[^\W\d_]+").findall
 ENDINGS = {"?": 1, "？": 1, "؟": 1, "!": 2, "！": 2, ":": 3, "：": 3}
 """Last characters that a translation usually has, too, as numbers from 1."""
 
@@ -152,8 +152,8 @@ def find_suspects(pairs: Iterable[Pair], languages: tuple[str, str]) -> dict[str
             found["copies"].add(line)
         if any(MARKUP(side) for side in pair if "<" in side or "&" in side):
             found["markup"].add(line)
-        source_is_odd = not has_source(source) and LETTER(source)
-        target_is_odd = not has_target(target) and LETTER(target)
+        source_is_odd = not has_source(source) and find_letter(source)
+        target_is_odd = not has_target(target) and find_letter(target)
         has_other = (source_is_odd and has_source(target)) or (target_is_odd and has_target(source))
         if scripts_differ and has_other:
             found["swapped"].add(line)
@@ -210,7 +210,7 @@ def compare_words(sample: Sequence[tuple[int, Pair]]) -> tuple[Suspects, Suspect
     A word speaks for the side on which it is more common. So pairs that are unlike most others are found, in
     any two languages; but if most pairs are swapped, those are taken for the right ones.
     """
-    words = [tuple(set(WORDS(side.lower())) for side in pair) for _, pair in sample]
+    words = [tuple(set(list_words(side.lower())) for side in pair) for _, pair in sample]
     of_source = Counter(word for source, _ in words for word in source)
     of_target = Counter(word for _, target in words for word in target)
     leaning = {

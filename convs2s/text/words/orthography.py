@@ -2,6 +2,8 @@
 
 import re
 
+from convs2s.text.words.characters import LETTER
+
 DOTTED_AND_DOTLESS = ("az", "crh", "tr")
 """ISO 639 codes of languages in which i and ı are two letters, with the capitals İ and I."""
 SMALL_I, CAPITAL_I = str.maketrans("İI", "iı"), str.maketrans("iı", "İI")
@@ -18,7 +20,7 @@ QUOTES = {
 }
 """Opening and closing quotation mark, by ISO 639 code."""
 QUOTED = re.compile(r'(?<![^\s(\[{–—-])"(?! )([^"]+)(?<! )"')
-APOSTROPHE = re.compile(r"(?<=[^\W\d_])'(?=\w)|(?<![\w'])'(?=\d\ds?\b)")
+APOSTROPHE = re.compile(rf"(?<={LETTER})'(?=\w)|(?<![\w'])'(?=\d\ds?\b)")
 FRENCH_SPACE = re.compile(r" (?=[;:!?%»])|(?<=«) ")
 
 

@@ -1,7 +1,8 @@
-"""Letters, and the places of words in a text."""
+"""The places of words in a text."""
 
-import unicodedata
 from collections.abc import Sequence
+
+from convs2s.text.words.characters import has_letters, is_letter
 
 NEARBY = 30
 """Characters within which a word is looked for, as the tokenizer may have rewritten those before it."""
@@ -31,23 +32,3 @@ def split_punctuation(word: str) -> tuple[str, str]:
     """Return a word without the punctuation at its end, and that; the word alone if it is nothing else."""
     end = max((i + 1 for i, character in enumerate(word) if is_letter(character)), default=len(word))
     return word[:end], word[end:]
-
-
-def has_letters(text: str) -> bool:
-    """Return whether a text has a letter or a digit."""
-    return any(map(is_letter, text))
-
-
-def is_letter(character: str) -> bool:
-    """Return whether a character is a letter, or a digit of any script."""
-    return character.isalpha() or character.isdecimal()
-
-
-def is_accent(text: str, place: int) -> bool:
-    """Return whether the character at a place combines with a letter before it."""
-    return place > 0 and combines(text[place]) and is_letter(text[place - 1])
-
-
-def combines(character: str) -> bool:
-    """Return whether a character belongs to the one before: an accent, a variation selector, a joiner."""
-    return unicodedata.category(character) in ("Mn", "Mc", "Me", "Cf")

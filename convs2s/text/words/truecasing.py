@@ -16,7 +16,7 @@ from convs2s.text.words.orthography import capitalize, lower
 TRUECASER, TARGET_TRUECASER = "truecaser.tsv", "truecaser.target.tsv"
 """Files of a model folder; only present if the model uses truecasing."""
 SENTENCE_ENDS = frozenset({".", ":", "?", "!"})
-"""Words after which a sentence begins."""
+"""Words after which a sentence begins, as in Moses' truecaser: a colon, too, and Western punctuation only."""
 PASSED_OVER = frozenset({"(", "[", '"', "'", "&apos;", "&quot;", "&#91;", "&#93;"})
 """Words that may precede the first word of a sentence."""
 
