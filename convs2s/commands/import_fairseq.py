@@ -111,4 +111,4 @@ def read_tokenization(options: argparse.Namespace) -> "TokenizeParams":
     names = "normalize_unicode", "normalize_romanian", "remove_diacritics", "truecase", "typography"
     own = {"tokenizer": options.tokenizer, "corpus": "raw", "lowercase": options.lowercase}
     content = {**own, **dict.fromkeys(names, False), **moses}
-    return validate(TokenizeParams, content, "the options of the tokenizer are impossible")
+    return validate(TokenizeParams, content, "the options of the tokenizer are invalid")

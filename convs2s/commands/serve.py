@@ -46,8 +46,8 @@ OPTIONS = (
         "translate each sentence of a line by itself (default: yes, unless the model folder says no)",
     ),
     *PROCESSOR,
-    Option("--max-characters", {**COUNT, "default": 10_000}, "longest text of a request"),
-    Option("--max-lines", {**COUNT, "default": 200}, "most lines of a request"),
+    Option("--max-characters", {**COUNT, "default": 10_000}, "longest text in a request"),
+    Option("--max-lines", {**COUNT, "default": 200}, "most lines in a request"),
     Option("--batch-lines", {**COUNT, "default": 64}, "lines translated at once"),
 )
 

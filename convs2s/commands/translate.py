@@ -375,7 +375,7 @@ def report_several(of_several: int, count: int, advice: str) -> None:
     if of_several > MANY_LINES * count:
         print(
             f"convs2s: {of_several} of {count} lines have several sentences, of which a model that was "
-            f"trained on single ones may leave some out: {advice} (--no-split-sentences: no such message)",
+            f"trained on single ones may leave some out: {advice} (--no-split-sentences hides this message)",
             file=sys.stderr,
         )
 

@@ -46,7 +46,7 @@ class Params(Section):
             raise ValueError(f"seeds: expected each seed once, found {repeated[0]} more than once")
         if self.evaluate.ensembles and len(self.seeds) == 1:
             raise ValueError(
-                "evaluate.ensembles: expected [] with a single seed, as an ensemble is of several models, "
+                "evaluate.ensembles: expected [] with a single seed, as an ensemble needs several models, "
                 f"found {self.evaluate.ensembles}"
             )
         if self.tokenize.remove_diacritics and self.languages[0] != "ro":

@@ -79,7 +79,7 @@ def import_fairseq(
     if out.exists():
         raise FileExistsError(f"{out} already exists; expected a new folder. Delete it, or name another.")
     translate = validate(
-        PackagedTranslateParams, {**SEARCH.model_dump(), **search}, "the search is impossible"
+        PackagedTranslateParams, {**SEARCH.model_dump(), **search}, "the search settings are invalid"
     )
     read = read_fairseq_checkpoint(checkpoint)
     source, target = (
@@ -143,7 +143,7 @@ def convert_model(checkpoint: Checkpoint, params: ModelParams, sizes: tuple[int,
             raise
         reason = " ".join(str(error).split())[:300]  # of perhaps a hundred names
         raise ValueError(
-            f"{checkpoint.path} has other tensors than a plain fconv model with its arguments and "
+            f"{checkpoint.path} has different tensors from a plain fconv model with its arguments and "
             f"dictionaries of {sizes[0]:,} and {sizes[1]:,} entries (4 special ones included). Expected "
             f"those that it was trained with, the source's first. {reason}"
         ) from error

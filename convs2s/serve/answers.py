@@ -46,7 +46,7 @@ class Model(BaseModel):
     target: str
     languages: str = Field(description="Their English names.")
     name: str = Field(description="Title of its card; the language pair if it has none.")
-    summary: str = Field(description="On what it was trained, and its BLEU; may be empty.")
+    summary: str = Field(description="What it was trained on, and its BLEU; may be empty.")
     examples: list[str] = Field(description="Test sentences to try.")
 
 
@@ -75,7 +75,7 @@ class Line(Sentence):
     """
 
     unknownCharacters: int | None = Field(None, description=UNKNOWN)
-    sentences: list[Sentence] | None = Field(None, description="Of a line of several, each.")
+    sentences: list[Sentence] | None = Field(None, description="Each sentence, if the line has several.")
 
 
 class Attended(BaseModel):

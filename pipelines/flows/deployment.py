@@ -94,12 +94,12 @@ def follow_unfinished(run_id: UUID | None) -> int:
             runs = [client.read_flow_run(run_id)] if run_id else status.due(client)
         except ObjectNotFound:
             raise ValueError(
-                f"RUN={run_id}: expected the id of a run, which ends the address of its page, found none on "
-                "this server: make flow-status"
+                f"RUN={run_id}: expected the id of a run, which is at the end of its page's address, found "
+                "none on this server: make flow-status"
             ) from None
         runs.sort(key=lambda run: not status.is_taken(run))
         if not runs:
-            print("Nothing runs, and nothing waits.")
+            print("Nothing is running or waiting.")
             return 0
         print(f"Watch it at {status.address(runs[0])}", flush=True)
         return follow_run(runs[0], client)
@@ -119,7 +119,7 @@ def follow_run(run: FlowRun, client: SyncPrefectClient) -> int:
         print(again)
         return 130
     except Exception as error:
-        print(f"\nThe server does not answer any more: {error}\nThe run goes on without it. {again}")
+        print(f"\nThe server no longer answers: {error}\nThe run goes on without it. {again}")
         return 1
     assert state is not None
     print(f"\n{state.name}: {state.message}\n{address}", flush=True)

@@ -111,7 +111,7 @@ def use_server(start_missing: bool) -> None:
     if may_start and not status(address):
         start_server(address)
     if (found := status(address)) != httpx.codes.OK:
-        advice = "Does it run, and answer at once?"
+        advice = "Is it running, and does it answer promptly?"
         if found == httpx.codes.UNAUTHORIZED:
             advice = "Copy that file from the clone that started the server."
         elif found:

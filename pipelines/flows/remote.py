@@ -99,10 +99,10 @@ def choose_queue(stage: Stage, stop: Stop) -> str:
                 if served - {"gpus-0"}:
                     return f"gpus-{stage.gpus}"
                 if "gpus-0" in served:
-                    get_run_logger().info("no worker that serves has GPUs, so a CPU will do")
+                    get_run_logger().info("no running worker has GPUs, so a CPU will do")
                     return "gpus-0"
                 if not is_said:
-                    get_run_logger().info("waits for any worker of the pool `remote`; none serves")
+                    get_run_logger().info("waits for any worker of the pool `remote`; none is running")
                     is_said = True
             time.sleep(POLL)
     raise StageEnded("was not started, because the flow run was cancelled")

@@ -28,7 +28,7 @@ def print_runs() -> None:
     with get_client(sync_client=True) as client:
         runs = due(client)
         print(*(line for run in runs for line in describe_run(run, runs, client)), sep="\n")
-        print(HELP if runs else "Nothing runs, and nothing waits.")
+        print(HELP if runs else "Nothing is running or waiting.")
 
 
 def due(client: SyncPrefectClient) -> list[FlowRun]:
@@ -77,15 +77,17 @@ def last_line(task: TaskRun, client: SyncPrefectClient) -> str:
 def reason(run: FlowRun, runs: list[FlowRun], client: SyncPrefectClient) -> str:
     """Return why a run has not started."""
     if run.expected_start_time and run.expected_start_time > datetime.now(UTC):
-        return "waits for its time"
+        return "is scheduled for later"
     pool, queue = run.work_pool_name or "", run.work_queue_name
     if pool == "remote":
         served = [q.name for q in client.read_work_queues(pool) if q.status == WorkQueueStatus.READY]
         if queue not in served:
-            return f"waits for a worker of the queue {queue}; those that serve: {', '.join(served) or 'none'}"
+            return (
+                f"waits for a worker of the queue {queue}; queues with workers: {', '.join(served) or 'none'}"
+            )
         return f"waits for a worker of the queue {queue}; all are busy"
     if all(worker.status != WorkerStatus.ONLINE for worker in client.read_workers_for_work_pool(pool)):
-        return f"waits for a worker of the pool {pool}; none serves"
+        return f"waits for a worker of the pool {pool}; none is running"
     taken = [other for other in runs if other.work_pool_name == pool and is_taken(other)]
     return "waits for " + (", ".join(f"the run {other.name}" for other in taken) or "its worker")
 

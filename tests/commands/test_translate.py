@@ -74,7 +74,7 @@ def test_the_sentences_of_a_line_are_translated_if_requested(
     assert whole == run(tmp_path, PARAGRAPH, *model, "--no-split-sentences") != [" ".join(sentences)]
     assert capsys.readouterr().err == (
         "convs2s: 1 of 1 lines have several sentences, of which a model that was trained on single ones may "
-        "leave some out: --split-sentences translates each (--no-split-sentences: no such message)\n"
+        "leave some out: --split-sentences translates each (--no-split-sentences hides this message)\n"
     )
     run(tmp_path, PARAGRAPH, *model, "--n-best", "1")
     assert ": give one a line (" in capsys.readouterr().err

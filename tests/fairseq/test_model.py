@@ -183,7 +183,7 @@ BIAS = "decoder.fc3.bias"
 def test_tensors_that_would_be_lost_or_invented_are_refused(changes: dict[str, Tensor], message: str) -> None:
     """Of two tensors with one name, the last would win. A norm alone would need an invented direction."""
     read = checkpoint("plain")
-    with pytest.raises(ValueError, match=f"plain.pt has other tensors .*{message}"):
+    with pytest.raises(ValueError, match=f"plain.pt has different tensors .*{message}"):
         build(read, {**read.tensors, **changes})
 
 

@@ -164,7 +164,7 @@ def check_that_a_watcher_says_that_its_server_has_died(
         if connection.laddr and connection.laddr.port == port and connection.status == psutil.CONN_LISTEN:
             psutil.Process(connection.pid).kill()
     said, _ = watching.communicate(timeout=60)
-    assert "The server does not answer any more: " in said
+    assert "The server no longer answers: " in said
     assert "The run goes on without it. To follow it again: make flow-follow RUN=" in said
     assert watching.returncode == 1
 

@@ -82,7 +82,7 @@ def check_that_a_cpu_will_do_where_there_are_no_gpus(
     assert soon(lambda: "READY" not in server.queues().values(), 20), server.queues()
     before = toy.ran(repo)
     process, run = server.start_flow(repo, remote="all")
-    assert soon(lambda: "waits for any worker of the pool `remote`; none serves" in server.logs(run))
+    assert soon(lambda: "waits for any worker of the pool `remote`; none is running" in server.logs(run))
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(server.env, "CUDA_VISIBLE_DEVICES", "")
         workers[worker] = server.worker(worker, "remote")

@@ -100,8 +100,8 @@ def test_a_signal_lets_all_save(number: signal.Signals, begin: Begin) -> None:
     ("settings", "message"),
     [
         ({"launcher": "no-such-command -n 2"}, "No such file or directory: 'no-such-command'"),
-        ({"launcher": "x", "rendezvous": "localhost:x"}, "run.rendezvous: cannot listen at localhost:x"),
-        ({"launcher": "x", "rendezvous": "192.0.2.1:9"}, "run.rendezvous: cannot listen at 192.0.2.1:9"),
+        ({"launcher": "x", "rendezvous": "localhost:x"}, "run.rendezvous: cannot listen on localhost:x"),
+        ({"launcher": "x", "rendezvous": "192.0.2.1:9"}, "run.rendezvous: cannot listen on 192.0.2.1:9"),
     ],
 )
 def test_a_launcher_that_cannot_work_is_refused(

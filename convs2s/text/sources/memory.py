@@ -129,7 +129,7 @@ def read_memory(path: Path, languages: tuple[str, str]) -> Iterator[tuple[str, s
 
 def note_no_character(line: int, notes: Notes) -> None:
     """Note a segment with what lxml cannot return: it takes &#xD800;, half a character."""
-    notes.add("left out segments with references to no character", line)
+    notes.add("left out segments with invalid character references", line)
 
 
 def readable_segments(
@@ -204,7 +204,7 @@ def list_segments(
         sources, targets = map(len, of_sides)
         fault = ""
         if max(sources, targets) > 1:
-            fault = "whose id (mid) another of their unit has, too"
+            fault = "whose id (mid) is repeated in their unit"
         elif sources == 0:
             fault = "whose id (mid) only the target has"
         elif targets == 0 and target is not None:

@@ -53,7 +53,7 @@ def launch(module: str, arguments: list[str], params: TrainParams, run: RunSecti
         )
     except (DistError, ValueError) as error:
         raise OSError(
-            f"run.rendezvous: cannot listen at {host}:{port or 'any port'}: {str(error).splitlines()[0]}. "
+            f"run.rendezvous: cannot listen on {host}:{port or 'any port'}: {str(error).splitlines()[0]}. "
             "Expected a name of this machine that the other nodes know."
         ) from error
     command = [

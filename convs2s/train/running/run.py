@@ -158,7 +158,7 @@ def begin(training: Training, folder: WorkFolder, copies: CheckpointCopies | Non
     differing = list_changed(expected, versions)
     if differing:
         raise ValueError(
-            f"expected what the node has in whose folder the training was started, found other versions on "
+            "expected the versions of the node where the training was started, found other versions on "
             f"{socket.gethostname()} in {Path.cwd()}: {', '.join(differing)}."
         )
     optimizer.updates = training.state.updates

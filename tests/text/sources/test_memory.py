@@ -120,7 +120,7 @@ TWO = tu(("en-US", "A"), ("de-AT", "B")) + tu(("en-US", "A"), ("de-CH", "B"))
         ]),
         (en_de("A <ph>img <sub>alt</sub></ph>"), 1, ["left out texts within inline codes (<sub>): 1, first"]),
         (TMX.format(tu(("en", "A"), ("de", "B")) + tu(("en", "a&#xD800;"), ("de", "B"))), 1, [
-            "left out segments with references to no character: 1, first in line 3",
+            "left out segments with invalid character references: 1, first in line 3",
             "characters that XML forbids, removed or replaced by U+FFFD: 1, first in line 3",
         ]),
         (en_de("a\x01b&#x2;c&#0;"), 1, [
@@ -203,7 +203,7 @@ A_B = MARK.format("a", "A") + " " + MARK.format("b", "B")
         (xliff(SDL.format(ONE + TWO_MARKED + MARK.format(4, "Vier."), "conf='Translated'")), ALL,
             "3 of 4" + LEFT + "whose id (mid) only the target has: 1, first in line 5"),
         (xliff(SDL.format(ONE + TWO_MARKED + ONE, "conf='Translated'")), ALL - {("One.", "Eins.")},
-            "2 of 4" + LEFT + "whose id (mid) another of their unit has, too: 2"),
+            "2 of 4" + LEFT + "whose id (mid) is repeated in their unit: 2"),
         (xliff(SDL.format(ONE + TWO_MARKED + "mehr", "conf='Translated'")), ALL,
             "left out text between segments (outside of <mrk>): 1, first in line 2"),
         (xliff(SDL.format(MARK.format(1, TRACKED) + TWO_MARKED, "conf='Translated'")), ALL,
