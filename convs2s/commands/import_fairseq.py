@@ -4,7 +4,16 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from convs2s.commands.shared import add_command
+from convs2s.commands.shared import (
+    COUNT,
+    FILE,
+    NUMBER,
+    SWITCH,
+    Option,
+    add_command,
+    add_options,
+    list_changes,
+)
 
 if TYPE_CHECKING:
     from convs2s.config.tokenize import TokenizeParams
@@ -17,8 +26,77 @@ MOSES = {
     "escape": True,
     "at_sign": "@",
 }
-# Options that change the search of the model folder, if they are given.
-LIMITS = ("max_length_ratio", "max_length_extra", "max_length_of")
+EXCLUSIVE = ("bpe_codes", "sentencepiece_model")
+"""Options of which at most one is given."""
+DICTIONARY = {**FILE, "required": True}
+LANGUAGE = {"metavar": "CODE"}
+OPTIONS = (
+    Option("checkpoint", {"type": Path, "metavar": "CHECKPOINT"}, "checkpoint from any version of fairseq"),
+    Option("--source-dict", DICTIONARY, "fairseq dictionary of the source"),
+    Option("--target-dict", DICTIONARY, "fairseq dictionary of the target"),
+    Option(
+        "--out",
+        {"required": True, "type": Path, "metavar": "DIR"},
+        "model folder to write; must not exist",
+    ),
+    Option("--source-language", LANGUAGE, "such as en (default: the checkpoint's, or CODE of dict.CODE.txt)"),
+    Option("--target-language", LANGUAGE, "such as de (default: likewise)"),
+    Option(
+        "--bpe-codes",
+        FILE,
+        "subword-nmt codes; without them, whole words are looked up, so segment the text (default: none)",
+    ),
+    Option(
+        "--bpe-vocabulary",
+        FILE,
+        "with --bpe-codes: the --vocabulary given to subword-nmt apply-bpe for the source (default: none)",
+    ),
+    Option("--bpe-vocabulary-threshold", {**COUNT, "default": 1}, "its --vocabulary-threshold"),
+    Option("--sentencepiece-model", FILE, "instead of --bpe-codes (default: none)"),
+    Option(
+        "--max-length-ratio",
+        NUMBER,
+        "longest hypothesis: X * source tokens + N tokens, not counting EOS (default: 1.2); for fairseq's "
+        "--max-len-a A --max-len-b B, which count the source's EOS, give X = A and N = A + B",
+        changes_folder=True,
+    ),
+    Option(
+        "--max-length-extra",
+        {**NUMBER, "metavar": "N"},
+        "see --max-length-ratio (default: 11.2)",
+        changes_folder=True,
+    ),
+    Option(
+        "--max-length-of",
+        {"choices": ["sentence", "batch"]},
+        "which source tokens count: the sentence's own, or those of the longest sentence in the batch, as in "
+        "fairseq (default: sentence)",
+        changes_folder=True,
+    ),
+    Option(
+        "--tokenizer",
+        {"choices": ["moses", "none"], "default": "none"},
+        "none: for whitespace-separated words, and for SentencePiece",
+    ),
+    Option("--lowercase", SWITCH, "lowercase all words, with either tokenizer"),
+)
+MOSES_OPTIONS = (
+    Option("--normalize-punctuation", SWITCH, "like Moses' script of that name"),
+    Option("--remove-nonprinting", SWITCH, "replace control characters with spaces"),
+    Option("--aggressive-hyphens", SWITCH, "well-known -> well @-@ known"),
+    Option(
+        "--no-escape",
+        {"dest": "escape", "action": "store_false"},
+        "do not escape &, <, >, quotes and brackets",
+    ),
+    Option(
+        "--at-sign",
+        {"choices": ["@", "##AT##"], "default": "@"},
+        "how @ is written, including in split hyphens: ##AT## for models trained on Stanford's WMT'14 text, "
+        "such as fairseq's English-German model; with --aggressive-hyphens, well-known -> well ##AT##-##AT## "
+        "known",
+    ),
+)
 
 
 def add(commands: Any) -> None:
@@ -32,48 +110,10 @@ def add(commands: Any) -> None:
         "convs2s import-fairseq model.pt --source-dict dict.en.txt --target-dict dict.de.txt "
         "--bpe-codes bpecodes --tokenizer moses --out model",
     )
-    add = command.add_argument
-    pieces = command.add_mutually_exclusive_group()
-    add("checkpoint", type=Path, metavar="CHECKPOINT", help="checkpoint from any version of fairseq")
-    add("--source-dict", required=True, type=Path, metavar="FILE", help="fairseq dictionary of the source")
-    add("--target-dict", required=True, type=Path, metavar="FILE", help="fairseq dictionary of the target")
-    add("--out", required=True, type=Path, metavar="DIR", help="model folder to write; must not exist")
-    text = "such as en (default: the checkpoint's, or CODE of dict.CODE.txt)"
-    add("--source-language", metavar="CODE", help=text)
-    add("--target-language", metavar="CODE", help="such as de (default: likewise)")
-    text = "subword-nmt codes; without them, whole words are looked up, so segment the text (default: none)"
-    pieces.add_argument("--bpe-codes", type=Path, metavar="FILE", help=text)
-    text = "with --bpe-codes: the --vocabulary given to subword-nmt apply-bpe for the source (default: none)"
-    add("--bpe-vocabulary", type=Path, metavar="FILE", help=text)
-    add("--bpe-vocabulary-threshold", type=int, default=1, metavar="N", help="its --vocabulary-threshold")
-    text = "instead of --bpe-codes (default: none)"
-    pieces.add_argument("--sentencepiece-model", type=Path, metavar="FILE", help=text)
-    text = (
-        "longest hypothesis: X * source tokens + N tokens, not counting EOS (default: 1.2); for fairseq's "
-        "--max-len-a A --max-len-b B, which count the source's EOS, give X = A and N = A + B"
-    )
-    add("--max-length-ratio", type=float, metavar="X", help=text)
-    add("--max-length-extra", type=float, metavar="N", help="see --max-length-ratio (default: 11.2)")
-    text = (
-        "which source tokens count: the sentence's own, or those of the longest sentence in the batch, as in "
-        "fairseq (default: sentence)"
-    )
-    add("--max-length-of", choices=["sentence", "batch"], help=text)
-    text = "none: for whitespace-separated words, and for SentencePiece"
-    add("--tokenizer", choices=["moses", "none"], default="none", help=text)
-    add("--lowercase", action="store_true", help="lowercase all words, with either tokenizer")
-    add = command.add_argument_group("with --tokenizer moses").add_argument
-    add("--normalize-punctuation", action="store_true", help="like Moses' script of that name")
-    add("--remove-nonprinting", action="store_true", help="replace control characters with spaces")
-    add("--aggressive-hyphens", action="store_true", help="well-known -> well @-@ known")
-    text = "do not escape &, <, >, quotes and brackets"
-    add("--no-escape", dest="escape", action="store_false", help=text)
-    text = (
-        "how @ is written, including in split hyphens: ##AT## for models trained on Stanford's WMT'14 text, "
-        "such as fairseq's English-German model; with --aggressive-hyphens, well-known -> well ##AT##-##AT## "
-        "known"
-    )
-    add("--at-sign", choices=["@", "##AT##"], default="@", help=text)
+    exclusive = command.add_mutually_exclusive_group()
+    for option in OPTIONS:
+        add_options(exclusive if option.name in EXCLUSIVE else command, [option])
+    add_options(command.add_argument_group("with --tokenizer moses"), MOSES_OPTIONS)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -81,14 +121,13 @@ def run(options: argparse.Namespace) -> None:
     # This import takes seconds; --help must not.
     from convs2s.fairseq.importer import import_fairseq  # noqa: PLC0415
 
-    limits = {name: getattr(options, name) for name in LIMITS}
     summary = import_fairseq(
         options.checkpoint,
         (options.source_dict, options.target_dict),
         options.out,
         (options.source_language, options.target_language),
         read_tokenization(options),
-        {name: value for name, value in limits.items() if value is not None},
+        list_changes(options, OPTIONS),
         bpe_codes=options.bpe_codes,
         bpe_vocabulary=options.bpe_vocabulary,
         bpe_vocabulary_threshold=options.bpe_vocabulary_threshold,

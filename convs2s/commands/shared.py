@@ -63,7 +63,7 @@ class Option:
     """What else argparse's `add_argument` needs to know."""
     help: str
     changes_folder: bool = False
-    """Whether a value given replaces the model folder's setting of that name (`convs2s translate`)."""
+    """Whether a value given replaces that of the model folder's setting with the same name."""
     is_for_one_sentence: bool = False
     """Whether its input or output belongs to one sentence, so that lines cannot be split."""
 
@@ -90,6 +90,12 @@ def add_options(parser: argparse._ActionsContainer, options: Iterable[Option]) -
     """Add options to a parser, or to a group of one."""
     for option in options:
         parser.add_argument(option.flag, help=option.help, **option.settings)
+
+
+def list_changes(options: argparse.Namespace, known: Iterable[Option]) -> dict[str, Any]:
+    """Return the values given for settings of the model folder, by name."""
+    values = {option.name: getattr(options, option.name) for option in known if option.changes_folder}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def check_range(options: argparse.Namespace, least: int, most: int, *names: str) -> None:

@@ -25,6 +25,7 @@ from convs2s.commands.shared import (
     add_command,
     add_options,
     check_range,
+    list_changes,
     pause_garbage_collection,
 )
 from convs2s.commands.translate_files import STANDARD, chunks, count_lines, open_input, open_output
@@ -75,7 +76,7 @@ OPTIONS = {
         ),
         Option(
             "--max-length-extra",
-            {"type": float, "metavar": "N"},
+            {**NUMBER, "metavar": "N"},
             f"see --max-length-ratio {FOLDER}",
             changes_folder=True,
         ),
@@ -392,11 +393,7 @@ def report_unknown(count: int, is_scoring: bool) -> None:
 
 def load_translator(options: argparse.Namespace) -> "tuple[Translator, Sampling | None]":
     """Load the model with the requested settings; return it, and how to sample, None to search."""
-    changes = {
-        option.name: value
-        for option in itertools.chain(*OPTIONS.values())
-        if option.changes_folder and (value := getattr(options, option.name)) is not None
-    }
+    changes = list_changes(options, itertools.chain(*OPTIONS.values()))
     if options.sample:
         changes["n_best"] = changes["beam_size"] = options.n_best or 1
     elif "beam_size" in changes and "n_best" not in changes:
