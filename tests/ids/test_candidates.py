@@ -115,7 +115,8 @@ def pack_arrays(compression: int = zipfile.ZIP_STORED, **arrays: Any) -> bytes:
                 file.write(array)
             else:
                 np.save(file, array)
-            archive.writestr(f"{name}.npy", file.getvalue())
+            # By default it has the time of day, so that pytest's processes would name tests differently.
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), file.getvalue(), compression)
     return stream.getvalue()
 
 
