@@ -16,7 +16,8 @@ from convs2s.ids.candidates import Candidates
 from convs2s.ids.selection import VocabularySelection
 from convs2s.ids.vocabulary import EOS
 from convs2s.package.translator import load
-from convs2s.search.search import STEPS_ON_DEVICE, Ending, LiveBatch, trace_back
+from convs2s.search.history import Ending, trace_back
+from convs2s.search.search import STEPS_ON_DEVICE, LiveBatch
 from tests.decode.parrot import Parrot, word_parrot, write_vocabulary
 from tests.package.small_package import write_small_package
 
