@@ -99,6 +99,8 @@ def run(options: argparse.Namespace) -> None:
         )
     for pair in pairs:
         print(f"convs2s: {pair}: {pair.translator.words.precision}", file=sys.stderr)
+    # By default a thread that reads or writes a page may keep all others waiting for 5 ms at a time.
+    sys.setswitchinterval(0.0005)
     batcher = Batcher(options.batch_lines, options.threads)
     reader = RequestReader(keys, options.max_characters, options.max_lines)
     names = ["localhost", "127.0.0.1", "[::1]"] if is_local and not keys else ["*"]

@@ -1,10 +1,10 @@
 """The ASGI application: LibreTranslate's routes, what the page shows besides, and the page."""
 
 from asyncio import to_thread
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.responses import FileResponse, JSONResponse
@@ -37,6 +37,9 @@ from convs2s.serve.requests import RequestReader, TextRequest, TranslateRequest,
 from convs2s.text.languages import language_name
 
 PAGE = Path(__file__).parent / "page"
+QUICK = {"text": 5000, "html": 500}
+"""Characters that are split into sentences, or read as HTML, within about half a millisecond."""
+Value = TypeVar("Value")
 
 
 def create_app(
@@ -95,42 +98,25 @@ def add_translations(
     """Add the routes that take a text."""
     sources = sorted({pair.source for pair in pairs})
 
-    async def search(fields: TranslateRequest, request: Request) -> list[list[TranslatedText]]:
-        """Return the translations of the lines of each text."""
-        pair = find_pair(pairs, fields.source, fields.target)
-        texts = [[pair.split(line) for line in text] for text in fields.texts]
-        sentences = [sentence for text in texts for line in text for sentence in line]
-        ranked = iter(await batcher.process(pair.translate, sentences, request.is_disconnected))
-        return [
-            [TranslatedText(line, [next(ranked) for _ in line], pair.target) for line in text]
-            for text in texts
-        ]
-
-    async def search_pages(fields: TranslateRequest, request: Request) -> list[list[TranslatedPage]]:
-        """Return the translation of each page of HTML, in a list."""
-        pair = find_pair(pairs, fields.source, fields.target)
-        pages = [await to_thread(pair.read_html, page) for [page] in fields.texts]
-        sentences = [sentence for page in pages for sentence in page.sentences]
-        work = pair.trace if fields.alternatives else pair.trace_best
-        ranked = iter(await batcher.process(work, sentences, request.is_disconnected))
-        return [[TranslatedPage(page, [next(ranked) for _ in page.sentences])] for page in pages]
-
     Fields = Annotated[TranslateRequest, Depends(reader.read_translate)]
 
     @app.post("/translate", response_model_exclude_none=True, openapi_extra=describe_body(TranslateRequest))
     async def translate(fields: Fields, request: Request) -> Translated:
         """Translate a text or a list of texts, given as JSON, as a form or in the query string."""
-        is_html = fields.format == "html"
-        texts: Sequence[Sequence[Lines]] = await (search_pages if is_html else search)(fields, request)
+        pair = find_pair(pairs, fields.source, fields.target)
+        texts: Sequence[Sequence[Lines]]
+        if fields.format == "html":
+            texts = await translate_pages(fields, request, pair, batcher)
+        else:
+            texts = await translate_lines(fields, request, pair, batcher, only_best=not fields.alternatives)
 
         def write() -> tuple[list[str], list[list[str]]]:
             """Return the best and the further translations of each text."""
             further = [list_alternatives(lines, fields.alternatives) for lines in texts]
             return [join_translations(lines, 0) for lines in texts], further
 
-        best, further = await to_thread(write) if is_html else write()
-        source = find_pair(pairs, fields.source, fields.target).source
-        detected = Detected(language=source, confidence=100.0 if len(sources) == 1 else 0.0)
+        best, further = await beside(fields, write)
+        detected = Detected(language=pair.source, confidence=100.0 if len(sources) == 1 else 0.0)
 
         def as_asked(values: list[Any]) -> Any:
             """Return a value for a text, a list of them for a list of texts."""
@@ -157,11 +143,11 @@ def add_translations(
     async def n_best(fields: Fields, request: Request) -> list[Line]:
         """Translate a text; for each line, return all hypotheses of the beam, with scores."""
         require_text(fields)
-        return [
-            describe_line(source, line)
-            for text, lines in zip(fields.texts, await search(fields, request), strict=True)
-            for source, line in zip(text, lines, strict=True)
-        ]
+        pair = find_pair(pairs, fields.source, fields.target)
+        texts = await translate_lines(fields, request, pair, batcher, only_best=False)
+        translated = [line for lines in texts for line in lines]
+        sources = [line for text in fields.texts for line in text]
+        return await beside(fields, lambda: [*map(describe_line, sources, translated)])
 
     @app.post("/attention", openapi_extra=describe_body(TranslateRequest))
     async def attention(fields: Fields, request: Request) -> Attended:
@@ -190,6 +176,36 @@ def add_refusals(app: FastAPI) -> None:
     async def translate_file() -> None:
         """Refuse a file."""
         raise HTTPException(403, "Files translation are disabled on this server.")
+
+
+async def translate_lines(
+    fields: TranslateRequest, request: Request, pair: LanguagePair, batcher: Batcher, only_best: bool
+) -> list[list[TranslatedText]]:
+    """Return the translations of the lines of each text."""
+    texts = await beside(fields, lambda: [[pair.split(line) for line in text] for text in fields.texts])
+    sentences = [sentence for text in texts for line in text for sentence in line]
+    work = pair.translate_best if only_best else pair.translate
+    ranked = iter(await batcher.process(work, sentences, request.is_disconnected, pair.part_lines))
+    return [
+        [TranslatedText(line, [next(ranked) for _ in line], pair.target) for line in text] for text in texts
+    ]
+
+
+async def translate_pages(
+    fields: TranslateRequest, request: Request, pair: LanguagePair, batcher: Batcher
+) -> list[list[TranslatedPage]]:
+    """Return the translation of each page of HTML, in a list."""
+    pages = await beside(fields, lambda: [pair.read_html(page) for [page] in fields.texts])
+    sentences = [sentence for page in pages for sentence in page.sentences]
+    work = pair.trace if fields.alternatives else pair.trace_best
+    ranked = iter(await batcher.process(work, sentences, request.is_disconnected, pair.part_lines))
+    return [[TranslatedPage(page, [next(ranked) for _ in page.sentences])] for page in pages]
+
+
+async def beside(fields: TranslateRequest, call: Callable[[], Value]) -> Value:
+    """Return what a call returns; if the texts are long, it does not hold up the event loop meanwhile."""
+    is_long = sum(map(len, [fields.q] if isinstance(fields.q, str) else fields.q)) > QUICK[fields.format]
+    return await to_thread(call) if is_long else call()
 
 
 def require_text(fields: TranslateRequest) -> None:

@@ -1,17 +1,43 @@
 """The models that a server offers, by language pair."""
 
+import copy
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any, cast
 
 from fastapi import HTTPException
 
 from convs2s.html.inline_tags import Traced
 from convs2s.package.folder import read_settings
-from convs2s.package.html_page import HtmlPage, read_html, trace, trace_best
+from convs2s.package.html_page import HtmlPage, read_html, trace
 from convs2s.package.layer_attention import LayerAttention, read_layers
 from convs2s.package.translator import Translation, Translator, load
+from convs2s.serve.turns import Pause
+
+
+class Interruptible:
+    """Something that pauses before each call of some of its methods, so that others may be translated then.
+
+    Args:
+        methods: their names.
+    """
+
+    def __init__(self, of: Any, pause: Pause, *methods: str) -> None:
+        self._of = of
+        self._pause = pause
+        self._methods = methods
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._methods:
+            self._pause()
+        return getattr(self._of, name)
+
+    def restrict(self, tokens: Any) -> "Interruptible":
+        """Return the same over some target tokens, if this is a model; as `SearchModel.restrict`."""
+        return Interruptible(self._of.restrict(tokens), self._pause, *self._methods)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,28 +64,68 @@ class LanguagePair:
             return []
         return self.translator.split(line) if self.translator.splits_sentences else [line]
 
-    def translate(self, sentences: list[str]) -> list[list[Translation]]:
+    @cached_property
+    def best(self) -> Translator:
+        """The same translator, which returns the best hypothesis only."""
+        best = copy.copy(self.translator)
+        best.words = copy.copy(best.words)
+        best.words.params = best.words.params.model_copy(update={"n_best": 1})
+        return best
+
+    @property
+    def part_lines(self) -> int | None:
+        """Number of lines that a long request translates at once; None if that would change translations."""
+        words = self.translator.words
+        depends_on_batch = words.params.max_length_of == "batch" or words.selection is not None
+        return None if depends_on_batch else words.batch_sentences
+
+    def translate(self, sentences: Sequence[str], pause: Pause) -> list[list[Translation]]:
         """Return each sentence's hypotheses, best first."""
-        return self.translator.translate_n_best(sentences)
+        return interruptible(self.translator, pause).translate_n_best(sentences)
+
+    def translate_best(self, sentences: Sequence[str], pause: Pause) -> list[list[Translation]]:
+        """Return each sentence's best hypothesis, in a list."""
+        return interruptible(self.best, pause).translate_n_best(sentences)
 
     def read_html(self, page: str) -> HtmlPage:
         """Return a page, whose sentences `trace` translates."""
         return read_html(self.translator, page)
 
-    def trace(self, sentences: list[str]) -> list[list[Traced]]:
+    def trace(self, sentences: Sequence[str], pause: Pause) -> list[list[Traced]]:
         """Return each sentence's hypotheses, best first, with the origins of their words."""
-        return [
-            [trace(self.translator, sentence, translation) for translation in ranked]
-            for sentence, ranked in zip(sentences, self.translate(sentences), strict=True)
-        ]
+        return self._trace(sentences, self.translate(sentences, pause), pause)
 
-    def trace_best(self, sentences: list[str]) -> list[list[Traced]]:
+    def trace_best(self, sentences: Sequence[str], pause: Pause) -> list[list[Traced]]:
         """Return each sentence's best hypothesis, in a list, with the origins of its words."""
-        return [[best] for best in trace_best(self.translator, sentences, self.translate(sentences))]
+        return self._trace(sentences, self.translate_best(sentences, pause), pause)
 
-    def attend(self, lines: list[str]) -> list[LayerAttention]:
+    def _trace(
+        self, sentences: Sequence[str], n_best_lists: Sequence[Sequence[Translation]], pause: Pause
+    ) -> list[list[Traced]]:
+        """Return translations with the origins of their words."""
+        traced = []
+        for sentence, ranked in zip(sentences, n_best_lists, strict=True):
+            pause()
+            traced.append([trace(self.translator, sentence, translation) for translation in ranked])
+        return traced
+
+    def attend(self, lines: Sequence[str], pause: Pause) -> list[LayerAttention]:
         """Return each decoder layer's attention while each line is translated; for single models only."""
-        return [read_layers(self.translator.words, source.seen) for source in self.translator.read(lines)]
+        words = interruptible(self.best, pause).words
+        return [read_layers(words, source.seen) for source in self.translator.read(lines)]
+
+
+def interruptible(translator: Translator, pause: Pause) -> Translator:
+    """Return a translator that pauses before each text that it reads or writes, and each step of a search.
+
+    What a search has found so far are values that no other search changes.
+    """
+    copied: Any = copy.copy(translator)
+    copied.source = Interruptible(translator.source, pause, "tokenize")
+    copied.target = Interruptible(translator.target, pause, "detokenize")
+    copied.words = copy.copy(translator.words)
+    copied.words.model = Interruptible(translator.words.model, pause, "encode", "step")
+    return cast(Translator, copied)
 
 
 def find_pair(pairs: Sequence[LanguagePair], source: str, target: str) -> LanguagePair:

@@ -94,7 +94,7 @@ def test_nothing_to_translate_is_answered_in_its_own_form(server: str, text: lis
 
 def test_alternatives_are_the_other_hypotheses(server: str, pairs: list[LanguagePair]) -> None:
     """They come best first and without repeats, at most as many as were asked for; an empty text has none."""
-    [ranked] = pairs[0].translate([TEXT])
+    [ranked] = pairs[0].translator.translate_n_best([TEXT])
     alternatives = list(dict.fromkeys(translation.text for translation in ranked[1:]))
     assert len(alternatives) > 1
     assert post(server, q=TEXT, alternatives=9).json()["alternatives"] == alternatives
@@ -103,7 +103,7 @@ def test_alternatives_are_the_other_hypotheses(server: str, pairs: list[Language
 
 def test_an_n_best_list_has_the_scores_of_each_line(server: str, pairs: list[LanguagePair]) -> None:
     """LibreTranslate has no scores, so they have a route of their own; an empty line has one hypothesis."""
-    [ranked] = pairs[0].translate([TEXT])
+    [ranked] = pairs[0].translator.translate_n_best([TEXT])
     lines = post(server, "n-best", q=f"{TEXT}\n\nxyz").json()
     assert [line["source"] for line in lines] == [TEXT, "", "xyz"]
     hypotheses = [(hypothesis["text"], hypothesis["score"]) for hypothesis in lines[0]["hypotheses"]]
@@ -113,7 +113,7 @@ def test_an_n_best_list_has_the_scores_of_each_line(server: str, pairs: list[Lan
 
 def test_the_sentences_of_a_line_are_translated_one_by_one(server: str, pairs: list[LanguagePair]) -> None:
     """Clients send paragraphs; the n-best list of a line has those of its sentences as well."""
-    first, second = pairs[0].translate(["ein Haus.", "ein Hund."])
+    first, second = pairs[0].translator.translate_n_best(["ein Haus.", "ein Hund."])
     paragraph = "ein Haus.  ein Hund.\n\nein Haus."
     best = f"{first[0].text}  {second[0].text}"
     answer = post(server, q=paragraph, alternatives=1).json()
@@ -191,7 +191,7 @@ def test_a_model_without_facts_is_named_by_its_languages(pairs: list[LanguagePai
 def test_attention_of_each_layer_is_shown(server: str, pairs: list[LanguagePair]) -> None:
     """Users must see the attention of the translator itself, which is only rounded."""
     answer = post(server, "attention", q=TEXT).json()
-    [attention] = pairs[0].attend([TEXT])
+    [attention] = pairs[0].attend([TEXT], lambda: None)
     assert (answer["source"], answer["target"]) == (attention.source, attention.target)
     assert list(answer["layers"]) == ["1"]
     for row, weights in zip(answer["layers"]["1"], attention.layers[0], strict=True):

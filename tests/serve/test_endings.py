@@ -22,6 +22,7 @@ import httpx
 import pytest
 
 from convs2s.package.translator import Translation, Translator
+from convs2s.serve import batching
 from convs2s.serve.pairs import LanguagePair
 from tests.package.small_package import write_small_package
 from tests.serve.running import running
@@ -38,6 +39,8 @@ class Gate:
     def __init__(self, pair: LanguagePair) -> None:
         self.translator = pair.translator
         self.facts = pair.translator.facts
+        self.source = pair.translator.source
+        self.target = pair.translator.target
         self.words = pair.translator.words
         self.split = pair.translator.split
         self.splits_sentences = pair.translator.splits_sentences
@@ -283,8 +286,11 @@ def check_log(caplog: pytest.LogCaptureFixture) -> None:
         assert record.exc_info is None and "\n" not in record.getMessage().strip(), record
 
 
-def test_lines_of_a_client_that_has_left_are_not_translated(pairs: list[LanguagePair], gate: Gate) -> None:
+def test_lines_of_a_client_that_has_left_are_not_translated(
+    pairs: list[LanguagePair], gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whoever waits behind it is served, whether it left the queue or the batch that is being translated."""
+    monkeypatch.setattr(batching, "CHECK_SECONDS", 0.01)
     with running(gated(pairs, gate)) as address:
         with connect(address) as translated:
             translated.sendall(encode(q="noch"))

@@ -33,7 +33,7 @@ def read(page: Page, selector: str) -> str:
 def test_it_translates_while_the_user_types(page: Page, pairs: list[LanguagePair]) -> None:
     """The page shows translation, scored hypotheses, and the attention of the focused token."""
     page.type(TEXT)
-    ranked = pairs[0].translate([TEXT])[0]
+    ranked = pairs[0].translator.translate_n_best([TEXT])[0]
     page.wait_for("document.querySelectorAll('#hypotheses tbody tr').length === 4")
     assert read(page, "#translation") == ranked[0].text
     rows = page.evaluate("[...document.querySelectorAll('#hypotheses tbody tr')].map(r => r.innerText)")
@@ -42,7 +42,7 @@ def test_it_translates_while_the_user_types(page: Page, pairs: list[LanguagePair
     page.evaluate("document.querySelector('#target button:nth-child(2)').focus()")
     page.wait_for("document.querySelector('#target button:nth-child(2)').ariaPressed === 'true'")
     cells = page.evaluate("[...document.querySelectorAll('#layers td')].map(c => c.innerText)")
-    [found] = pairs[0].attend([TEXT])
+    [found] = pairs[0].attend([TEXT], lambda: None)
     assert [float(cell) for cell in cells] == pytest.approx(found.layers[0][1].tolist(), abs=0.006)
     page.evaluate(
         "(() => { const pair = document.getElementById('pair'); pair.value = '1';"
@@ -55,7 +55,7 @@ def test_it_translates_while_the_user_types(page: Page, pairs: list[LanguagePair
 def test_a_translation_can_be_copied(page: Page, pairs: list[LanguagePair]) -> None:
     """Selecting a long one by hand is tedious; a server without https has no clipboard, but copies, too."""
     page.type(TEXT)
-    text = pairs[0].translate([TEXT])[0][0].text
+    text = pairs[0].translator.translate_n_best([TEXT])[0][0].text
     page.wait_for(f"document.getElementById('translation').innerText === {json.dumps(text)}")
     assert not page.evaluate("document.getElementById('copy').hidden")
     page.evaluate("document.addEventListener('copy', () => { window.copied = getSelection().toString(); })")
@@ -106,7 +106,7 @@ def test_a_phone_shows_all_of_it(page: Page) -> None:
 
 def test_a_pasted_text_shows_each_sentence(page: Page, pairs: list[LanguagePair]) -> None:
     """The translation keeps paragraphs; hypotheses and attention are of the chosen sentence."""
-    first, second = pairs[0].translate(["ein Haus.", "ein Hund."])
+    first, second = pairs[0].translator.translate_n_best(["ein Haus.", "ein Hund."])
     text = "ein Haus. ein Hund.\n\nein Haus."
     page.evaluate(f"document.getElementById('text').value = {json.dumps(text[:-1])}")
     page.type(".")
