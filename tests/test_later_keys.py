@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from pipelines.later_keys import list_later
 from pipelines.preset import apply_overrides
 from pipelines.stages._models import check_start
 from tests.decode.parrot import PACKAGED, TOKENIZE
+from tests.docs import pages
 from tests.golden import states
 from tests.later_keys import DEFAULT, KEY, SECTIONS, SINCE, gained_keys
 from tests.model.small import small_model, small_params
@@ -44,6 +46,8 @@ BEFORE = states.FOLDER / "before"
 MAJOR, MINOR, _ = numbers_of(READABLE)
 NEXT = f"{MAJOR}.{MINOR + 1}.0"
 """The first version that this code cannot read."""
+RELEASED = {"translate.json: translate.split_sentences": "1.1.0"}
+"""Keys that came with a version before this one."""
 NEWER = rf"has format {SINCE}; this convs2s reads up to {READABLE}\. Install convs2s {SINCE} or later"
 
 
@@ -266,6 +270,22 @@ def test_an_older_params_yaml_takes_the_key_into_its_section() -> None:
     assert parse_params(text, "written") == params
     assert text.replace(f"  {KEY}: 0.1\n", "") == rendered(PRESET)
     assert f"  {KEY}: 0.1\n  selection: null" in text.partition("\ntrain:\n")[2].partition("\n\n")[0]
+
+
+def list_later_keys(file: str) -> dict[str, str]:
+    """Return the keys of a kind of file that came later, each with the version that it names."""
+    fields = states.list_keys(states.SCHEMAS[file])
+    extras = {key: getattr(field, "json_schema_extra", None) for key, field in fields.items()}
+    return {key: extra["since"] for key, extra in extras.items() if extra}
+
+
+def test_a_new_key_comes_with_this_version() -> None:
+    """With an earlier one, that version would be told to read folders with a key that it does not know."""
+    version = tomllib.loads(pages.read("pyproject.toml"))["project"]["version"]
+    keys = {
+        f"{file}: {key}": since for file in states.SCHEMAS for key, since in list_later_keys(file).items()
+    }
+    assert keys == dict.fromkeys(keys, version) | RELEASED
 
 
 @pytest.mark.usefixtures("gained")

@@ -37,7 +37,7 @@ def path_or_none(path: str) -> Path | None:
 def later(value: Any, since: str) -> Any:
     """Return the default of a key that was added to a section after files had been written without it.
 
-    `layer_dropout: Share = later(0.0, since="1.1.0")`: a params.yaml, model folder or checkpoint that lacks
+    `layer_dropout: Share = later(0.0, since="1.2.0")`: a params.yaml, model folder or checkpoint that lacks
     the key means 0.0, as before it existed. Fingerprints and model folders leave it out where it has this
     value; see `convs2s.config.format`.
 
