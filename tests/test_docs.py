@@ -15,6 +15,7 @@ from dvc.utils.collections import merge_dicts
 from dvc.utils.serialize import YAMLFileCorruptedError
 from ruamel.yaml import YAML
 
+from convs2s.config.load import parse_yaml
 from convs2s.config.params import Params
 from convs2s.text.sources import remote
 from pipelines.stages import _lifetime
@@ -249,6 +250,17 @@ def test_every_file_of_the_tree_exists() -> None:
         for name in names:
             assert list(ROOT.glob(f"{top / name if inner else name}".rstrip("/"))), line
         top = top if inner else Path(names[0])
+
+
+def test_the_picture_of_the_pipeline_has_every_stage() -> None:
+    """One that is added runs without it, so nobody would notice. The page names the stages of an ensemble."""
+    stages = parse_yaml(pages.read("dvc.yaml"), "dvc.yaml")["stages"]
+    of_ensemble = {name for name, stage in stages.items() if "ensemble" in stage.get("matrix", {})}
+    shown = re.findall(r">([a-z-]+)</text>", pages.read("docs/pictures/pipeline.svg"))
+    assert sorted(shown) == sorted(stages.keys() - of_ensemble)
+    [names] = re.findall(r"once per split or seed: (.*?)\.", pages.read("docs/pipeline.md"), re.DOTALL)
+    with_matrix = [name for name, stage in stages.items() if "matrix" in stage and name not in of_ensemble]
+    assert sorted(re.findall(r"`(.*?)`", names)) == sorted(with_matrix)
 
 
 def test_each_concept_of_the_paper_has_its_file() -> None:
