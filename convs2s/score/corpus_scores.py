@@ -25,6 +25,7 @@ METRICS: Mapping[str, Callable[[str], Metric]] = {
 }
 """sacreBLEU's metrics of detokenized text, made for a tokenizer of BLEU, by the names of their scores.
 
+Another metric of words (TER, say) needs a setting of its own for languages without spaces between them.
 Tables of several runs compare each of them, with p.
 """
 
