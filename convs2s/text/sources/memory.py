@@ -189,7 +189,8 @@ def list_segments(
     definitions = [
         node for group in unit.iterchildren("{*}seg-defs") for node in group.iterchildren("{*}seg")
     ]
-    if not all(marks) and max(map(len, marks)) <= 1:
+    is_source_empty = source is None or not "".join(source.itertext()).strip()
+    if not all(marks) and max(map(len, marks)) <= 1 and not (is_source_empty and marks[1]):
         facts += [fact for node in definitions for fact in list_attributes(node)]
         yield MemorySegment(sides, facts, unit.sourceline)
         return

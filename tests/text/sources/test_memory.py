@@ -210,6 +210,8 @@ A_B = MARK.format("a", "A") + " " + MARK.format("b", "B")
             "left out texts that a revision deletes (<mrk>): 1, first in line 3"),
         (xliff(HELLO + divided(A_B, "<target>Nur A</target>")), {("Hello", "Hallo")},
             "1 of 3" + LEFT + "whose id (mid) only the source has: 2, first in line 3"),
+        (xliff(HELLO + divided("", f"<target>{MARK.format(1, 'Eins.')}</target>")), {("Hello", "Hallo")},
+            "1 of 2" + LEFT + "whose id (mid) only the target has: 1, first in line 3"),
         (xliff(HELLO + divided(A_B, "")), {("Hello", "Hallo")},
             "1 of 3" + LEFT + "that are not in en and de: 2, first in line 3"),
         (xliff(HELLO + divided(A_B, f"<target state='new'>{A_B}</target>")), {("Hello", "Hallo")},
