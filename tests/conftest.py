@@ -41,6 +41,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Return a name for bytes in the name of a test, and None for other values, which pytest names itself.
+
+    An archive has the time of day, so that pytest-xdist's workers would name tests differently, and refuse
+    to start.
+    """
+    return "bytes" if isinstance(val, bytes) else None
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Turn off garbage collection during imports, which leave almost no garbage.
 

@@ -115,8 +115,7 @@ def pack_arrays(compression: int = zipfile.ZIP_STORED, **arrays: Any) -> bytes:
                 file.write(array)
             else:
                 np.save(file, array)
-            # By default it has the time of day, so that pytest's processes would name tests differently.
-            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), file.getvalue(), compression)
+            archive.writestr(f"{name}.npy", file.getvalue())
     return stream.getvalue()
 
 
