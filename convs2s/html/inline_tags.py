@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
-from convs2s.html.segments import BREAK, Segment, is_translatable
+from convs2s.html.segments import BREAK, WIDE, Segment, is_translatable
 from convs2s.text.sentences import write_space
 from convs2s.text.words.tokenization import OBJECT
 
@@ -87,7 +87,9 @@ def write_segment(segment: Segment, sentences: Sequence[TranslatedSentence], lan
     for number, sentence in enumerate(sentences):
         between = segment.text[position : sentence.start]
         if number > 0 and not between.strip() and BREAK not in between:
-            draft.text += write_space(between, language)
+            # Without a space in a script that has some, a text goes on, as in "known.[3] Others".
+            goes_on = not between and not WIDE.match(segment.text[sentence.start - 1])
+            draft.text += "" if goes_on else write_space(between, language)
         else:
             draft.copy(position, sentence.start)
         draft.add(sentence)
@@ -342,7 +344,11 @@ def write_tags(segment: Segment, draft: Draft, places: Sequence[Place]) -> str:
             written.append(inline.opening)
             position = marks[child].stop
             continue
-        write_text(find_gap(places[child].start, places[number]))
+        gap = find_gap(places[child].start, places[number])
+        if inline.is_space:  # it is the space
+            write_text(position + len(draft.text[position:gap].rstrip()))
+            position = max(position, gap)
+        write_text(gap)
         # What the translation has lost had spaces, probably.
         written.append(f" {inline.opening} " if inline.is_mark else inline.opening)
         opened.append((child, iter(children[child])))

@@ -7,13 +7,14 @@ from one patch release to the next. So the tokens are a regular expression here.
 of the page at the latest, so that the time is linear in the size of the page.
 
 A segment is the text between the tags of blocks, such as `<p>`, with the inline elements in it, such as
-`<b>`. An inline tag without its counterpart in the segment, or badly nested, divides it, as a block's does.
+`<b>`. An element is inline unless a browser makes it a block. Badly nested tags of inline elements are nested
+as a browser nests them; one without its counterpart in the segment divides it, as a block's does.
 """
 
 import html
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Literal, NamedTuple
@@ -25,28 +26,41 @@ BREAK = "\n"
 
 # fmt: off
 VOID = {
-    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track",
-    "wbr",
+    "area", "base", "basefont", "bgsound", "br", "col", "embed", "frame", "hr", "img", "input", "keygen",
+    "link", "meta", "param", "source", "track", "wbr",
 }
 """Elements without content and end tag."""
 RAW = {"iframe", "noembed", "noframes", "plaintext", "script", "style", "textarea", "xmp"}
 """Elements whose content has no tags; it ends at their end tag."""
-OBJECTS = RAW | {
-    "audio", "canvas", "code", "embed", "img", "input", "kbd", "map", "math", "object", "picture", "rp", "rt",
-    "samp", "svg", "tt", "var", "video",
+KEPT_BLOCKS = {"listing", "plaintext", "pre", "xmp"}
+"""Blocks that stay as they are: their layout is that of their characters, and most are code."""
+BLOCKS = KEPT_BLOCKS | {
+    # that browsers lay out as blocks (HTML standard, §15.3), or do not show as part of a line
+    "address", "article", "aside", "blockquote", "body", "caption", "center", "col", "colgroup", "datalist",
+    "dd", "details", "dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form",
+    "frame", "frameset", "h1", "h2", "h3", "h4", "h5", "h6", "head", "header", "hgroup", "hr", "html",
+    "legend", "li", "main", "menu", "nav", "noscript", "ol", "optgroup", "option", "p", "search", "section",
+    "select", "summary", "table", "tbody", "td", "template", "tfoot", "th", "thead", "title", "tr", "ul",
+}
+"""Elements at whose tags a text ends. All that are not listed are inline, also those that nobody knows."""
+FOREIGN = {"math", "svg"}
+"""Elements of other languages, in which `/>` ends an element."""
+OBJECTS = FOREIGN | RAW - BLOCKS | {
+    "audio", "canvas", "code", "embed", "img", "input", "kbd", "map", "object", "picture", "rp", "rt", "samp",
+    "tt", "var", "video",
 }
 """Inline elements that stay as they are, with their content."""
-INLINE = {
-    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "data", "del", "dfn", "em", "font", "i", "ins",
-    "label", "mark", "nobr", "q", "rb", "ruby", "s", "small", "span", "strike", "strong", "sub", "sup",
-    "time", "u",
+FORMATTING = {
+    "a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u",
 }
-"""Inline elements whose text is translated. All that are not listed are blocks."""
-KEPT_BLOCKS = {"listing", "pre"}
-"""Blocks that stay as they are: their layout is that of their characters, and most are code."""
+"""Elements that browsers open again behind an end tag that they were badly nested with (§13.2.4.3)."""
+IN_WORDS = FORMATTING - {"a"} | {"abbr", "bdi", "bdo", "del", "ins", "mark", "ruby", "rb", "sub", "sup"}
+"""Elements that may be around a part of a word."""
 RAISED = {"sub", "sup"}
 """Elements that stay as they are if they have no letters: exponents, numbers of footnotes."""
 # fmt: on
+MOST_REOPENED = 3
+"""Elements that an end tag is badly nested with; with more, its tag divides. It limits what is added."""
 DEEPEST = 100
 """Inline elements in each other; the tags of those further inside divide."""
 
@@ -69,14 +83,24 @@ ATTRIBUTE = re.compile(
     r"""([^ \t\n\f\r/>][^ \t\n\f\r/>=]*)(?:[ \t\n\f\r]*=[ \t\n\f\r]*("[^"]*|'[^']*|[^ \t\n\f\r>]*))?"""
 )
 END_OF_RAW = {name: re.compile(rf"</{name}(?=[ \t\n\f\r/>])", re.IGNORECASE) for name in RAW}
+IN_SCRIPT = re.compile(r"<!--|-->|<(?P<slash>/?)script(?=[ \t\n\f\r/>])", re.IGNORECASE)
+"""What decides where a script ends (§13.2.5.15 to 13.2.5.31)."""
 NUMBER = re.compile(r"&#0*([0-9]+)")
 SPACES = re.compile(r"[ \t\n\f\r]+")
 NO_BREAK_SPACES = ("&nbsp;", "&#160;", "&#xa0;", "&#xA0;")
 SPACE = re.compile(rf"(?:\s|{'|'.join(NO_BREAK_SPACES)})*")
 TRANSLATABLE = re.compile(r"\b[a-zA-Z]+\b|[^\W\d_a-zA-Z]")
 """A word without digits, or a letter of a script that may have no spaces between words and digits."""
-ADDRESS = re.compile(r"\S*(?:://|@|\bwww\.)\S*")
-"""The text of a link that is one to read, not to translate."""
+ADDRESS = re.compile(r"://|@|\bwww\.")
+"""What the text of a link has that is an address to read, not to translate."""
+LONGEST_ADDRESS = 2000
+"""Characters of such a text; it limits the time to find those of links in links."""
+WORD_AT_END = re.compile(r"\w*\Z")
+WORD_AT_START = re.compile(r"\w*")
+PARTING = frozenset(".!?…:;")
+"""Punctuation that nothing follows without a space."""
+WIDE = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef]")
+"""Characters of scripts without spaces between words or, in Korean, between a word and its particles."""
 SOFT_HYPHEN = "\xad"
 """Where a word may be divided; it would divide the word for the model, too."""
 
@@ -104,7 +128,7 @@ class Item(NamedTuple):
     raw: str
     name: str = ""
     text: str = ""
-    """As the browser shows it, with single spaces."""
+    """As the browser shows it, with single spaces; of an element without text, a space if it has one."""
 
 
 @dataclass
@@ -116,6 +140,7 @@ class Inline:
             closing tag.
         parent: the number of the element that it is in; the segment itself has number 0.
         start, stop: where it begins and ends in the segment's text.
+        is_mark: whether it is an object or a break, which has a mark in the text.
     """
 
     opening: str
@@ -123,11 +148,12 @@ class Inline:
     parent: int
     start: int
     stop: int
+    is_mark: bool = False
 
     @property
-    def is_mark(self) -> bool:
-        """Whether it is an object or a break, which has a mark in the text."""
-        return self.parent >= 0 and not self.closing and self.start < self.stop
+    def is_space(self) -> bool:
+        """Whether it is a point that has a space in the text, such as `<b> </b>`."""
+        return self.parent >= 0 and not self.closing and not self.is_mark and self.start < self.stop
 
 
 @dataclass(frozen=True)
@@ -151,6 +177,7 @@ def read_page(page: str) -> list[str | Segment]:
     ends = find_ends(tokens)
     parts = list[str | Segment]()
     items = list[Item]()
+    unclosed = Counter[str]()
     i = 0
     while i < len(tokens):
         token = tokens[i]
@@ -161,26 +188,32 @@ def read_page(page: str) -> list[str | Segment]:
                 space, raw = split_start(raw)
                 items[-1] = Item("break", items[-1].raw + space)
             items.append(make_text(raw))
-        elif token.kind == "other" or token.name == "wbr":
+        elif token.kind == "other":
             items.append(Item("point", token.raw))
         elif token.kind == "start" and (token.is_kept or token.name in OBJECTS | KEPT_BLOCKS):
             end = i if token.name in VOID else ends[i]
             raw = "".join(part.raw for part in tokens[i : end + 1])
-            is_whole = token.name in VOID or (tokens[end].kind, tokens[end].name) == ("end", token.name)
-            if is_whole and token.name in OBJECTS | INLINE | VOID:
+            is_alone = token.name in VOID or (token.raw.endswith("/>") and token.name not in RAW and end == i)
+            is_whole = is_alone or (tokens[end].kind, tokens[end].name) == ("end", token.name)
+            if is_whole and token.name not in BLOCKS:
                 items.append(Item("object", raw))
             else:
-                parts += [*divide(items), raw]
+                parts += [*divide(items, unclosed), raw]
                 items = []
-        elif token.name == "br" and token.kind == "start":
-            items.append(Item("break", token.raw))
-        elif token.name in INLINE:
-            items.append(Item("open" if token.kind == "start" else "close", token.raw, token.name))
-        else:
-            parts += [*divide(items), token.raw]
+        elif token.name == "noscript" and (last := find_end_of_noscript(tokens, i)) > i:
+            end = last
+            items.append(Item("point", "".join(part.raw for part in tokens[i : end + 1])))
+        elif token.name in BLOCKS:
+            parts += [*divide(items, unclosed), token.raw]
             items = []
+        elif token.name == "br":
+            items.append(Item("break", token.raw))
+        elif token.name in VOID:
+            items.append(Item("point", token.raw))
+        else:
+            items.append(Item("open" if token.kind == "start" else "close", token.raw, token.name))
         i = end + 1
-    return [*parts, *divide(items)]
+    return [*parts, *divide(items, unclosed)]
 
 
 def tokenize(page: str) -> Iterator[Token]:
@@ -201,11 +234,35 @@ def tokenize(page: str) -> Iterator[Token]:
             continue
         yield Token("start", raw, name, forbids_translation(match["attributes"]))
         if name in RAW:
-            end = END_OF_RAW[name].search(page, position)
-            stop = end.start() if end and name != "plaintext" else len(page)
+            stop = find_end_of_raw(page, position, name)
             if stop > position:
                 yield Token("other", page[position:stop])
             position = stop
+
+
+def find_end_of_raw(page: str, position: int, name: str) -> int:
+    """Return where the end tag of an element without tags in it is; without one, where the page ends."""
+    if name == "plaintext":
+        return len(page)
+    if name != "script":
+        end = END_OF_RAW[name].search(page, position)
+        return end.start() if end else len(page)
+    # In a comment, a script may write a script.
+    in_comment = in_script = False
+    while found := IN_SCRIPT.search(page, position):
+        position = found.end()
+        if found[0] == "<!--":
+            in_comment = True
+            position -= len("--")  # they may be those of its end, as in <!-->
+        elif found[0] == "-->":
+            in_comment = in_script = False
+        elif not found["slash"]:
+            in_script = in_comment
+        elif in_script:
+            in_script = False
+        else:
+            return found.start()
+    return len(page)
 
 
 def forbids_translation(attributes: str) -> bool:
@@ -225,25 +282,54 @@ def find_ends(tokens: Sequence[Token]) -> dict[int, int]:
     """Return, for each start tag, the index of its end tag; without one, of the last token of its block."""
     ends = dict[int, int]()
     open_tags = defaultdict[str, list[int]](list)
+    start_of_block = 0
     for i, token in enumerate(tokens):
-        if token.kind == "start":
+        if token.name in BLOCKS:
+            start_of_block = i
+        if token.kind == "start" and token.name in FOREIGN and token.raw.endswith("/>"):
+            ends[i] = i
+        elif token.kind == "start":
             open_tags[token.name].append(i)
-        elif token.kind == "end" and open_tags[token.name]:
-            ends[open_tags[token.name].pop()] = i
+        elif token.kind == "end":
+            indices = open_tags[token.name]
+            # Only in its own block may what looks like an element of XHTML be one with content.
+            while indices and tokens[indices[-1]].raw.endswith("/>") and indices[-1] < start_of_block:
+                indices.pop()
+            if indices:
+                ends[indices.pop()] = i
     end_of_block = len(tokens) - 1
     for i in range(len(tokens) - 1, -1, -1):
         token = tokens[i]
         if token.kind == "start":
-            ends.setdefault(i, end_of_block)
-        if token.name and token.name not in INLINE | OBJECTS | {"br", "wbr"}:
+            is_xhtml = token.raw.endswith("/>") and token.name not in RAW
+            ends.setdefault(i, i if is_xhtml else end_of_block)
+        if token.name in BLOCKS:
             end_of_block = i - 1
     return ends
 
 
-def divide(items: Sequence[Item]) -> Iterator[str | Segment]:
-    """Yield the segments of inline content, what is around them, and the tags that divide them."""
+def find_end_of_noscript(tokens: Sequence[Token], start: int) -> int:
+    """Return the index of the end tag of a noscript that has no text, such as one around a picture; or -1."""
+    for i in range(start + 1, len(tokens)):
+        if tokens[i].name == "noscript":
+            return i if (tokens[start].kind, tokens[i].kind) == ("start", "end") else -1
+        if tokens[i].kind == "text" and tokens[i].raw.strip():
+            break
+    return -1
+
+
+def divide(items: Sequence[Item], unclosed: Counter[str]) -> Iterator[str | Segment]:
+    """Yield the segments of inline content, what is around them, and the tags that divide them.
+
+    Args:
+        unclosed: number of the elements by name that are open before it; becomes that after it.
+    """
+    nested, pairs, ignored = nest(part_neighbors(items), unclosed)
+    if not any(is_translatable(item.text) for item in items):
+        yield join(items)
+        return
     stretch = list[Item]()
-    for item in merge_empty(items, pair_tags(items)):
+    for item in merge_empty(nested, pairs, ignored):
         if item.kind == "divider":
             yield from make_segment(stretch)
             yield item.raw
@@ -253,26 +339,141 @@ def divide(items: Sequence[Item]) -> Iterator[str | Segment]:
     yield from make_segment(stretch)
 
 
-def pair_tags(items: Sequence[Item]) -> dict[int, int]:
-    """Return the indices of both tags of each element that no tag without a counterpart divides."""
-    pairs = dict[int, int]()
-    opened = list[int]()
-    for i, item in enumerate(items):
-        if item.kind == "open" and len(opened) < DEEPEST:
-            opened.append(i)
+def part_neighbors(items: Iterable[Item]) -> list[Item]:
+    """Return items with a break, which has no tag, between elements that a page parts without a space.
+
+    Such are `<a>Home</a><a>News</a>` and `<span>My brother</span><span>My sister</span>`: the page's CSS
+    parts them, which is not read. `<b>I</b>t` is a word.
+    """
+    parted = list[Item]()
+    before = ""  # the text before the tags
+    closed, opened = set[str](), set[str]()
+    place = 0  # of the break
+    for item in items:
+        if item.kind == "text" and item.text:
+            if is_parted(before, item.text, closed, opened):
+                parted.insert(place, Item("break", ""))
+            before = item.text
+            closed, opened = set(), set()
+        elif item.kind == "open":
+            if not opened and not closed:
+                place = len(parted)
+            opened.add(item.name)
         elif item.kind == "close":
-            while opened and is_empty(items[opened[-1]]) and items[opened[-1]].name != item.name:
-                opened.pop()
-            if opened and items[opened[-1]].name == item.name:
-                pairs[opened.pop()] = i
-    paired = {*pairs, *pairs.values()}
-    dividers = list(
-        accumulate(
-            item.kind in ("open", "close") and i not in paired and not is_empty(item)
-            for i, item in enumerate(items)
-        )
-    )
-    return {start: end for start, end in pairs.items() if dividers[start] == dividers[end]}
+            place = len(parted) + 1
+            closed.add(item.name)
+        elif item.kind != "point" or item.raw[:4].lower() == "<wbr":
+            before = ""
+        parted.append(item)
+    return parted
+
+
+def is_parted(before: str, after: str, closed: Set[str], opened: Set[str]) -> bool:
+    """Return whether two texts are not parts of a word or of a sentence, though no space is between them.
+
+    Args:
+        closed, opened: names of the elements that end and begin between them.
+    """
+    if not before or not (closed | opened):
+        return False
+    left, right = WORD_AT_END.search(before)[0], WORD_AT_START.match(after)[0]  # type: ignore[index]  # always
+    is_end = before[-1] in PARTING
+    if not right or not (left or is_end):
+        return False
+    if "button" in closed | opened or ("a" in closed and "a" in opened):
+        return True
+    if not (closed and opened) or WIDE.match(right) or WIDE.match(before[-1]):
+        return False
+    if not is_end and (len(left) == 1 or len(right) == 1 or not RAISED.isdisjoint(closed | opened)):
+        return False
+    return (right[0].isupper() and not left.isupper()) or not (closed | opened) <= IN_WORDS
+
+
+class Nesting:
+    """Nests the tags of inline content as browsers do by the adoption agency algorithm (§13.2.6.4.7).
+
+    An end tag also ends what has begun in its element and not ended; elements of `FORMATTING` begin again
+    after it. A link ends the link that it is in. End tags of what is not open are ignored.
+
+    Attributes:
+        items: with the tags that are added.
+        pairs: the indices of both tags of each element.
+        ignored: the indices of the end tags that browsers ignore.
+        opened: the indices of the start tags without an end tag.
+        reopened: the start tags that are written before whatever follows.
+
+    Args:
+        unclosed: number of the elements by name that are open before the content.
+        most_reopened: elements that an end tag may be badly nested with; with more, it has no counterpart.
+    """
+
+    def __init__(self, unclosed: Mapping[str, int], most_reopened: int) -> None:
+        self.items = list[Item]()
+        self.pairs = dict[int, int]()
+        self.ignored = set[int]()
+        self.opened = list[int]()
+        self.reopened = list[Item]()
+        self._unclosed = Counter(unclosed)
+        self._most_reopened = most_reopened
+
+    def add(self, item: Item) -> None:
+        """Add the next item."""
+        if item.kind == "close":
+            self._close(item)
+            return
+        if item.kind == "open" and item.name == "a" and not is_empty(item):
+            open_links = [i for i in self.opened[-1 - self._most_reopened :] if self.items[i].name == "a"]
+            if self._most_reopened and open_links and not is_empty(self.items[open_links[-1]]):
+                self._close(Item("close", "</a>", "a"))
+        if item.kind != "point":
+            for start_tag in self.reopened:
+                self._open(start_tag)
+            self.reopened = []
+        if item.kind == "open":
+            self._open(item)
+        else:
+            self.items.append(item)
+
+    def _open(self, item: Item) -> None:
+        if len(self.opened) < DEEPEST:
+            self.opened.append(len(self.items))
+        self.items.append(item)
+
+    def _close(self, item: Item) -> None:
+        if again := [start_tag for start_tag in self.reopened if start_tag.name == item.name]:
+            self.reopened.remove(again[-1])  # an end tag has been written
+            return
+        while self.opened and self._is_empty(-1) and self._name(-1) != item.name:
+            self.opened.pop()
+        depth = 1  # of the element among those that are open
+        deepest = min(len(self.opened), 1 + self._most_reopened)
+        while depth <= deepest and self._name(-depth) != item.name:
+            depth += 1
+        if depth > deepest:
+            if not self._unclosed[item.name] and all(self.items[i].name != item.name for i in self.opened):
+                self.ignored.add(len(self.items))
+            self._unclosed[item.name] -= self._unclosed[item.name] > 0
+            self.items.append(item)
+            return
+        for _ in range(depth - 1):
+            if not self._is_empty(-1):
+                start_tag = self.items[self.opened[-1]]
+                if start_tag.name in FORMATTING:
+                    self.reopened.insert(0, start_tag)
+                self._end(Item("close", f"</{start_tag.name}>", start_tag.name))
+            else:
+                self.opened.pop()
+        self._end(item)
+
+    def _end(self, end_tag: Item) -> None:
+        self.pairs[self.opened.pop()] = len(self.items)
+        self.items.append(end_tag)
+
+    def _name(self, depth: int) -> str:
+        return self.items[self.opened[depth]].name
+
+    def _is_empty(self, depth: int) -> bool:
+        return is_empty(self.items[self.opened[depth]])
 
 
 def is_empty(item: Item) -> bool:
@@ -280,7 +481,37 @@ def is_empty(item: Item) -> bool:
     return item.kind == "open" and item.raw.endswith("/>")
 
 
-def merge_empty(items: Sequence[Item], pairs: Mapping[int, int]) -> Iterator[Item]:
+def nest(items: Sequence[Item], unclosed: Counter[str]) -> tuple[list[Item], dict[int, int], Set[int]]:
+    """Return items with nested tags; the indices of both tags of each element that no tag divides; and of
+    the end tags that are ignored.
+
+    Args:
+        unclosed: as for `divide`.
+    """
+    nesting = Nesting(unclosed, MOST_REOPENED)
+    for item in items:
+        nesting.add(item)
+    if nesting.reopened:  # in the next block: these tags stay as they are
+        nesting = Nesting(unclosed, 0)
+        for item in items:
+            nesting.add(item)
+    for i in nesting.opened:
+        unclosed[nesting.items[i].name] += not is_empty(nesting.items[i])
+    paired = {*nesting.pairs, *nesting.pairs.values()}
+    dividers = list(
+        accumulate(
+            item.kind in ("open", "close")
+            and i not in paired
+            and i not in nesting.ignored
+            and not is_empty(item)
+            for i, item in enumerate(nesting.items)
+        )
+    )
+    pairs = {start: end for start, end in nesting.pairs.items() if dividers[start] == dividers[end]}
+    return nesting.items, pairs, nesting.ignored
+
+
+def merge_empty(items: Sequence[Item], pairs: Mapping[int, int], ignored: Set[int]) -> Iterator[Item]:
     """Yield the items, where an element without text is one item, and a tag without a counterpart divides."""
     paired = {*pairs, *pairs.values()}
 
@@ -288,32 +519,42 @@ def merge_empty(items: Sequence[Item], pairs: Mapping[int, int]) -> Iterator[Ite
         return list(accumulate(map(test, items), initial=0))
 
     filled = count(lambda item: item.kind == "text" and bool(item.text.strip()))
+    spaced = count(lambda item: item.kind == "text" and bool(item.text))
     lettered = count(lambda item: is_translatable(item.text))
     objects = count(lambda item: item.kind == "object")
     breaks = count(lambda item: item.kind == "break")
+    lengths = list(accumulate((len(item.text) for item in items), initial=0))
     i = 0
     while i < len(items):
         item = items[i]
         end = i
         if item.kind in ("open", "close") and i not in paired:
-            yield Item("point" if is_empty(item) else "divider", item.raw)
+            yield Item("point" if is_empty(item) or i in ignored else "divider", item.raw)
         elif item.kind != "open":
             yield item
         else:
             end = pairs[i]
             has_text = filled[end] > filled[i]
             is_raised = item.name in RAISED and lettered[end] == lettered[i]
-            is_address = item.name == "a" and ADDRESS.fullmatch(join_text(items[i:end]).strip())
-            if has_text and not is_raised and not is_address:
+            is_short = item.name == "a" and lengths[end] - lengths[i] <= LONGEST_ADDRESS
+            if has_text and not is_raised and not (is_short and is_address(join_text(items[i:end]))):
                 yield item
                 end = i
             else:
                 raw = join(items[i : end + 1])
+                space = " " if spaced[end] > spaced[i] else ""
                 if breaks[end] > breaks[i]:
                     yield Item("break", raw)
+                elif has_text or objects[end] > objects[i]:
+                    yield Item("object", raw)
                 else:
-                    yield Item("object" if has_text or objects[end] > objects[i] else "point", raw)
+                    yield Item("point", raw, text=space)
         i = end + 1
+
+
+def is_address(text: str) -> bool:
+    """Return whether the text of a link is an address to read, not to translate."""
+    return ADDRESS.search(text) is not None and len(text.split()) == 1
 
 
 def make_segment(items: Sequence[Item]) -> Iterator[str | Segment]:
@@ -354,7 +595,8 @@ def build_segment(items: Sequence[Item]) -> Segment:
         owners.extend([opened[-1]] * len(written))
 
     def add(raw: str, mark: str = "") -> None:
-        inlines.append(Inline(raw, "", opened[-1], len(text), len(text) + len(mark)))
+        is_mark = mark in (OBJECT, BREAK)
+        inlines.append(Inline(raw, "", opened[-1], len(text), len(text) + len(mark), is_mark))
         write(mark)
 
     for item in items:
@@ -371,7 +613,8 @@ def build_segment(items: Sequence[Item]) -> Segment:
                     add(OBJECT, OBJECT)
                 write(part.lstrip(" ") if not text or text[-1] in (" ", BREAK) else part)
         else:
-            add(item.raw, {"object": OBJECT, "break": BREAK}.get(item.kind, ""))
+            has_space = not text or text[-1] in (" ", BREAK)
+            add(item.raw, {"object": OBJECT, "break": BREAK}.get(item.kind, "" if has_space else item.text))
     inlines[0].stop = len(text)
     return Segment("".join(text), owners, inlines)
 

@@ -70,9 +70,16 @@ def write(page: str, *translations: str) -> str:
         ("o<wbr>ne two", "<wbr>TWO ONE"),
         # inside a word: where most of it is
         ("<b>o</b>ne <i>tw</i>o", "<i>TWO</i> <b>ONE</b>"),
-        # badly nested tags stay where they are, and divide
-        ("one two <b>three <i>four</b> five six</i>", "TWO ONE <b>THREE <i>FOUR</b> SIX FIVE</i>"),
+        # badly nested: as browsers nest them
+        ("one <b>two <i>three</b> four</i>", "<i>FOUR</i> <b><i>THREE</i> TWO</b> ONE"),
+        ("one <b>two <i>three</b></i> four", "FOUR <b><i>THREE</i> TWO</b> ONE"),
+        ("<a href=x>one <a href=y>two</a> three", "THREE <a href=y>TWO</a> <a href=x>ONE</a>"),
+        ("<b>one <span>two</b> three</span>", "THREE <b><span>TWO</span> ONE</b></span>"),
+        # not closed: divides
         ("one two <b>three four", "TWO ONE <b>FOUR THREE"),
+        # elements that hold a space
+        ("one<b> </b>two", "<b> </b>TWO ONE"),
+        ("one two<b>&nbsp;</b>three", "<b>&nbsp;</b>THREE TWO ONE"),
         ("one <span translate=no>a b</span> two", "TWO <span translate=no>a b</span> ONE"),
         ("one\u00a0<b>two</b> 🙂", "🙂 <b>TWO</b> ONE"),
     ],
@@ -112,6 +119,10 @@ def test_tags_follow_their_words(page: str, reversed_page: str) -> None:
         ("a.<br>\nb <b>c.</b>", ["A.=0", "C=1 B.=0"], "A.<br>\n<b>C</b> B."),
         ("<b>a.<br>b</b> c.", ["A.=0", "C=1 B.=0"], "<b>A.<br>C B.</b>"),
         ("a. <!-- x -->b c.", ["A.=0", "C=1 B.=0"], "A. <!-- x -->C B."),
+        # without a space between them
+        ("<a>b c.</a><a>d e.</a>", ["C=1 B.=0", "E=1 D.=0"], "<a>C B.</a><a>E D.</a>"),
+        ("a<b> </b>b c", ["A=0 B=1 C=2"], "A<b> </b>B C"),
+        ("a.<sup>[1]</sup> b", ["A.=0", "*=0 B=1"], "A.<sup>[1]</sup> B"),
         # objects that a translation lost or repeats
         ("a <img> <b>b</b>", ["A=0 B=2"], "A  <img> <b>B</b>"),
         ("a <b>b <img></b>", ["B=1 A=0"], "<b>B <img> </b> A"),

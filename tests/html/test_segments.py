@@ -24,7 +24,7 @@ def show(page: str) -> str:
     [
         # blocks, and the white space around their text
         ("<ul>\n <li>One</li> <li> two\n </li></ul>", "<ul>\n <li>[One]</li> <li> [two]\n </li></ul>"),
-        ("<p>One<p>two<x-y>three</x-y>", "<p>[One]<p>[two]<x-y>[three]</x-y>"),
+        ("<p>One<p>two<dd>three</dd>", "<p>[One]<p>[two]<dd>[three]</dd>"),
         ("&nbsp; One&#160;<!-- x -->", "&nbsp; [One]&#160;<!-- x -->"),
         ("One\n  two\tthree", "[One two three]"),
         ("<td>12.5</td><td>&nbsp;</td><td>—</td>", "<td>12.5</td><td>&nbsp;</td><td>—</td>"),
@@ -62,11 +62,42 @@ def show(page: str) -> str:
         ("<!-->A<!--->b<!--c--!>d</>e</ f>g", "<!-->[Abdeg]"),
         ("<SCRIPT>A</SCRIPTS></script\n>b", "[*b]"),
         # what is broken
-        ("<b>A <i>b</b> c</i> d", "<b>[A] <i>[b]</b> [c]</i> [d]"),
+        ("<b>A <i>b<p>c</b> d</i>", "<b>[A] <i>[b]<p>[c]</b> [d]</i>"),
         ("<b>A<p>b</b>c</p></i>", "<b>[A]<p>[b]</b>[c]</p></i>"),
         ("A <a id=x/> b <a href=y/>c</a> <a id='z'/>", "[A b c] <a id='z'/>"),
         ("A <b><a id=x /></b> <code>b <p>c</code>", "[A *]"),
-        ("A </br> </code> b", "[A] </br> </code> [b]"),
+        ("A </br> </code> b", "[A /b]"),
+        # elements that pages part without a space
+        ("<a>Home</a><a>News</a><a>A</a>", "[Home/News/A]"),
+        ("<a>Home</a><img><a>News</a>", "[Home*News]"),
+        ("<span>My brother</span><span>My sister</span>", "[My brother/My sister]"),
+        ("<i><span>my brother</span></i><b><span>my sister</span></b>", "[my brother/my sister]"),
+        ("<b>Author:</b><i>John</i><span>12 May</span>", "[Author:/John/12 May]"),
+        ("<button>Save</button><button>Cancel</button>or", "[Save/Cancel/or]"),
+        ("<a>1</a><a>2</a><a>Next</a>", "[1/2/Next]"),
+        ("<a>首页</a><a>新闻</a>", "[首页/新闻]"),
+        ("<b>I</b>t <span>w</span><span>as</span> <b>un</b><i>like</i>ly", "[It was unlikely]"),
+        ("<span>A</span><span>.</span> <a>b</a><sup>c</sup> <b>猫</b><span>猫</span>", "[A. bc 猫猫]"),
+        ("<i>Da</i><wbr><span>ten</span>", "[Daten]"),
+        # white space in an element without text
+        ("A<b> </b>b<i>&nbsp;</i>c<u></u>d <s> </s> e", "[A b cd e]"),
+        # elements that no browser makes a block
+        ("A <x-y>b</x-y> <o:p></o:p><output>c</output> <slot>d</slot> <button>e</button>", "[A b c d e]"),
+        ("A <meta itemprop=x><link>b<noscript><img></noscript> c", "[A b c]"),
+        ("A <noscript>b</noscript> c", "[A] <noscript>[b]</noscript> [c]"),
+        # XHTML's objects
+        ("<p>A <svg/> b <svg><path/></svg> c <math/> d", "<p>[A * b * c * d]"),
+        ("<p>A <code/> b <video src=x /> c</p><code>d</code>", "<p>[A * b * c]</p><code>d</code>"),
+        # scripts that write scripts
+        ("<script><!--<script>a</script>A--></script>b", "[*b]"),
+        ("<script><!--<script>a</script>A", "<script><!--<script>a</script>A"),
+        ("<script><!--a</script>b", "[*b]"),
+        ("<script><!--><script></script>b", "[*b]"),
+        # badly nested
+        ("<b>A <i>b</b> c</i> <span>d <u>e</span> f</u> </span>g", "[A b c d e f g]"),
+        ("<a>A <a>b</a> c</a> d", "[A b c d]"),
+        ("<b><i><u><s>A</b>b</s></u></i> c", "[Ab c]"),
+        ("<b><i><u><s><a>A</b>b</a></s></u></i> c", "<b><i><u><s><a>[A]</b>[b]</a></s></u></i> [c]"),
         ("A <b <p>b", "[A] <b <p>[b]"),
         ("A <textarea>b", "[A] <textarea>b"),
         ("A <code>b<p>c", "[A] <code>b<p>[c]"),
@@ -87,7 +118,9 @@ def test_text_is_found(page: str, shown: str) -> None:
         "<a ", '<a href="', '<a "', "<a b='>", "<a b =", "<a translate", "</", "</a ", "<!--", "<!-- -", "<!",
         "<![", "<?", "<script>", "<script", "<textarea>", "&", "&#0", "&nbsp;", "&nbsp;x", " ", "x ", "￼x",
         "<b>x", "<b>x</i>", "<b><i>x</b></i>", "<b></b>x", "<b/>x", "<br>x", "<code>x", "</code>x",
-        "<code>x</code>y", "<li translate=no>x",
+        "<code>x</code>y", "<li translate=no>x", "<a>x", "<a>x@", "<noscript>", "<script><!--<script>",
+        "<b><i>x</b>", "<i><b></i>x", "<svg/>x", "<code/>x", "<i> </i>x", "<span>x</span>", "</i>x",
+        "<i></i>", "<!--<script>", "<i><u><s><b><a>x</b></a>", '<b title="x">y',
     ],
 )  # fmt: skip
 def test_reading_takes_linear_time(piece: str) -> None:
