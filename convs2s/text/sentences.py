@@ -2,52 +2,218 @@
 
 Models learn from pairs of sentences. Of a line of several they may translate only some, and nothing in the
 result says so. Where a sentence ends is decided by sentencex, which knows the abbreviations of many
-languages, takes the rules of a near one or English for any other, and does not split when unsure.
+languages, takes the rules of a near one or English for any other, and does not split when unsure. The tables
+MASKS, CERTAIN_ENDS, LIKELY_ENDS and JOINS have what we do otherwise; `python -m benchmarks.split` says what
+each of these rules gains and loses.
 """
 
+import functools
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from sentencex import segment
 
-from convs2s.text.words.characters import find_letter
+from convs2s.text.literals import find_literals
+from convs2s.text.words.characters import SENTENCE_ENDS, find_letter
 
-LINE = re.compile(r"[^\n]*\n|[^\n]+")
 UNUSUAL = re.compile(r"[\s\ud800-\udfff]")
 """Characters that sentencex is shown as plain spaces: some make it fail, such as U+2028 after an initial."""
-CONTINUATION = re.compile(r"[」』）】〉》]|(?<=[」』])(と|って|など|[、，])")
-"""What a sentence goes on with where sentencex would end it: 「はい。」と言った is one sentence."""
-INITIAL = re.compile(r"(?<!\w)[A-ZÀ-ÖØ-ÞА-Я]\.\s+\Z")
-"""A single capital letter at the end, such as M. in French; sentencex knows these in some languages only."""
 OTHER_LINE_END = re.compile(r"[\v\f\x1c-\x1e\x85\u2028\u2029]|\r(?!\n)")
 """What some programs take for a line end; a line's translation must be one line to all of them."""
 WITHOUT_SPACES = {"ja", "wuu", "yue", "zh"}
 """ISO 639 codes of languages that write no space between sentences."""
+WITH_ORDINALS = {
+    "cs", "da", "de", "et", "fi", "hr", "hu", "is", "lb", "lv", "nb", "nn", "no", "pl", "sk", "sl", "sr",
+    "tr",
+}  # fmt: skip
+"""ISO 639 codes of languages in which 2. is also second."""
+APOSTROPHE = re.compile(r"(?<![^\s(])['’](?=(?:[stnkmr]|tis|twas|em)(?!['’\w]))", re.IGNORECASE)
+"""The apostrophe of a short word, such as Dutch 's, which sentencex takes for a quotation mark."""
+QUOTED_END = re.compile(
+    r"[」』）】〉》”’](?!\s)|(?<=[」』])(?:と|って|など)|(?<=[」』”])(?:[、，]|"
+    r"[\u3400-\u9fff]{1,6}(?<!知)[说說道问問喊叫答][着道]?[，,：:。！？；])"
+)
+"""What a sentence goes on with after a quoted one: 「はい。」と言った and “好。”他说 are one sentence."""
+INITIAL = re.compile(r"(?<![\w.°])([A-ZÀ-ÖØ-ÞА-ЯЁ])\.\s+\Z")
+"""A single capital letter at the end, such as M. in French, but not the last one of U.S. or 20 °C."""
+LABEL = re.compile(r"(?<!\S)[•⁃*-]?\s?[(\[]?(\d{1,3}|[A-Za-z]|[ivx]{2,5})[.)\]]{1,3}(?=\s)")
+"""The number or letter of an item in a list."""
+LABEL_ALONE = re.compile(rf"\s*{LABEL.pattern}\s*")
+ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x")
+SMILEY = re.compile(r"\s(?:[:;]['’-]?[()DP]|[\U0001f600-\U0001f64f]+)\s+(?=\S)")
+ELLIPSIS = re.compile(r"…\s+(?=\S)")
+DASH = re.compile(r"(?:--|[–—])\s*(\w)")
+LINE = re.compile(r"[^\n]*\n|[^\n]+")
+TABS = re.compile(r"\t+")
+ROW = re.compile(r"\s*\|\s.*\s\|\s*")
+BORDER = re.compile(r"(?<!\S)\|\s+")
+WINDOW = 10_000
+"""Characters that sentencex is shown at a time: with quotation marks, its time grows with the square."""
 
 
 def split_sentences(text: str, language: str) -> list[str]:
     """Return the sentences of a text, each with the white space that follows it; joined, they are the text.
 
-    A line end always ends a sentence, so a sentence must not go on over two lines. White space at the start
-    belongs to the first sentence, and so does what has no letter, such as the number of an item, to the next.
+    A line end always ends a sentence, so a sentence must not go on over two lines; so does the end of a cell
+    in a table. White space at the start belongs to the first sentence, and so does what has no letter, such
+    as the number of an item, to the next.
 
     Args:
         language: ISO 639 code.
     """
+    shown = text
+    for mask in MASKS.values():
+        shown = mask(shown)
+    shown = UNUSUAL.sub(" ", shown)
+    ends = {end for find_ends in CERTAIN_ENDS.values() for end in find_ends(text)}
     sentences = list[str]()
-    for line in LINE.findall(text):
-        begin = end = 0  # of the sentence
-        has_letter = False
-        for seen in segment(language, UNUSUAL.sub(" ", line)):
-            piece = line[end : end + len(seen)]
-            end += len(seen)
-            has_letter = has_letter or find_letter(piece) is not None
-            goes_on = not has_letter or INITIAL.search(piece) or CONTINUATION.match(line, end)
-            if not goes_on or end == len(line):
-                sentences.append(line[begin:end])
-                begin = end
-                has_letter = False
+    for start, end in itertools.pairwise(sorted({0, *ends, len(text)})):
+        sentences += split_stretch(text[start:end], shown[start:end], language)
     return attach_white_space(sentences)
+
+
+def split_stretch(text: str, shown: str, language: str) -> Iterator[str]:
+    """Yield the sentences of a text without certain ends, of which sentencex is to see `shown`."""
+    ends = {len(text), *find_ends_by_sentencex(shown, language)}
+    for find_further in LIKELY_ENDS.values():
+        ends.update(find_further(text, language))
+    begin = last = 0
+    has_letter = False
+    for end in sorted(ends):
+        has_letter = has_letter or find_letter(text, last, end) is not None
+        last = end
+        goes_on = not has_letter or any(join(text, begin, end, language) for join in JOINS.values())
+        if end == len(text) or not goes_on:
+            yield text[begin:end]
+            begin = end
+            has_letter = False
+
+
+def find_ends_by_sentencex(shown: str, language: str) -> Iterator[int]:
+    """Yield where sentences end; of a window, the last end is that of what the next begins with."""
+    position = 0
+    while position < len(shown):
+        pieces = segment(language, shown[position : position + WINDOW])
+        if position + WINDOW < len(shown):
+            pieces.pop()
+        for piece in pieces:
+            position += len(piece)
+            yield position
+        if not pieces:
+            position += WINDOW
+
+
+def mask_literals(text: str) -> str:
+    """Return a text in which the punctuation of literals is hidden."""
+    parts = list[str]()
+    position = 0
+    for start, end in find_literals(text):
+        if text[start] != "[":  # sentencex knows footnotes
+            parts += [text[position:start], re.sub(r"\W", "X", text[start:end])]
+            position = end
+    return "".join(parts) + text[position:]
+
+
+def mask_apostrophes(text: str) -> str:
+    """Return a text in which the apostrophes that sentencex takes for quotation marks are hidden."""
+    return APOSTROPHE.sub("X", text)
+
+
+def end_lines(text: str) -> Iterator[int]:
+    """Yield where each line ends."""
+    return (line.end() for line in LINE.finditer(text))
+
+
+def end_cells(text: str) -> Iterator[int]:
+    """Yield where cells of tables end: at tabs, and at the borders of a row | such | as | this |."""
+    for match in TABS.finditer(text):
+        yield match.end()
+    for line in LINE.finditer(text):
+        if ROW.fullmatch(line[0]):
+            yield from (border.end() for border in BORDER.finditer(text, *line.span()))
+
+
+def end_items(text: str, language: str) -> Iterator[int]:
+    """Yield where the items of a list end that stand on one line: before each label but the first."""
+    labels = list(LABEL.finditer(text))
+    if not labels or text[: labels[0].start()].strip():
+        return
+    run = labels[:1]
+    for label in labels[1:]:
+        before = text[max(0, label.start() - 2) : label.start()].rstrip()
+        is_ordinal = label[1].isdecimal() and label[0].endswith(".") and language in WITH_ORDINALS
+        is_sure = not is_ordinal or before.endswith(SENTENCE_ENDS)
+        if is_sure and label[1] == next_label(run[-1][1]):
+            run.append(label)
+    # "I met a. Smith and b. Jones" is no list, but three letters in order are.
+    if len(run) > 2 or run[0][1].isdecimal() or run[0][1] in ROMAN:
+        yield from (label.start() for label in run[1:])
+
+
+def next_label(label: str) -> str:
+    """Return the label of the next item."""
+    if label.isdecimal():
+        return str(int(label) + 1)
+    if label in ROMAN[:-1]:
+        return ROMAN[ROMAN.index(label) + 1]
+    return chr(ord(label[-1]) + 1)
+
+
+def end_before_capitals(pattern: re.Pattern[str]) -> Callable[[str, str], Iterator[int]]:
+    """Return a function that yields where matches of a pattern end before a capital letter."""
+
+    def find_ends(text: str, _: str) -> Iterator[int]:
+        return (match.end() for match in pattern.finditer(text) if text[match.end()].isupper())
+
+    return find_ends
+
+
+def is_label(text: str, begin: int, end: int, language: str) -> bool:
+    """Return whether a piece is the label of an item, which belongs to the item."""
+    return LABEL_ALONE.fullmatch(text, begin, end) is not None
+
+
+def is_initial(text: str, begin: int, end: int, language: str) -> bool:
+    """Return whether a piece ends with an initial of which sentencex knows nothing in this language."""
+    initial = INITIAL.search(text, max(begin, end - 10), end)
+    return initial is not None and not knows_initial(initial[1], language)
+
+
+@functools.cache
+def knows_initial(letter: str, language: str) -> bool:
+    """Return whether sentencex takes a letter before a name for an initial, unless it has a reason not to."""
+    return len(segment(language, f"x {letter}. Xx x")) == 1
+
+
+def is_aside(text: str, begin: int, end: int, language: str) -> bool:
+    """Return whether the sentence goes on after what is set off by dashes."""
+    dash = DASH.match(text, end)
+    return dash is not None and dash[1].islower()
+
+
+def is_quoted(text: str, begin: int, end: int, language: str) -> bool:
+    """Return whether the sentence goes on after a quoted one."""
+    return QUOTED_END.match(text, end) is not None
+
+
+MASKS: dict[str, Callable[[str], str]] = {"literals": mask_literals, "apostrophes": mask_apostrophes}
+"""What sentencex does not see: functions that return a text of equal length."""
+CERTAIN_ENDS: dict[str, Callable[[str], Iterable[int]]] = {"line ends": end_lines, "cells": end_cells}
+"""Functions that yield where sentences of a text end in any case."""
+LIKELY_ENDS: dict[str, Callable[[str, str], Iterable[int]]] = {
+    "items": end_items,
+    "smileys": end_before_capitals(SMILEY),
+    "ellipses": end_before_capitals(ELLIPSIS),
+}
+"""Functions that yield where, given the language, sentences end besides where sentencex says."""
+JOINS: dict[str, Callable[[str, int, int, str], bool]] = {
+    "labels": is_label,
+    "initials": is_initial,
+    "quotes": is_quoted,
+    "dashes": is_aside,
+}
+"""Functions that say whether a sentence goes on that begins and seems to end at these places of a text."""
 
 
 def attach_white_space(pieces: Sequence[str]) -> list[str]:

@@ -20,11 +20,12 @@ from typing import Any
 import pytest
 import torch
 
-from benchmarks import align, harness, overhead, round_trip, serve, train_step, translate_large
+from benchmarks import align, harness, overhead, round_trip, serve, split, train_step, translate_large
 from benchmarks.__main__ import list_benchmarks
 from benchmarks.corpus import TRAIN
 from benchmarks.synthetic import only_batch, random_training
 from convs2s.base.files import read_lines, write_lines
+from convs2s.text.sentences import CERTAIN_ENDS, JOINS, LIKELY_ENDS, MASKS
 from pipelines.preset import preset_params
 from tests.package.small_package import write_small_package
 
@@ -64,6 +65,8 @@ TEXT = f"{MODEL} --source {{folder}}/text.de"
 PAIRS = f"{TEXT} --target {{folder}}/text.en"
 UPDATES = "--channels 16 --entries 40 --rounds 1 --updates 2 --threads 1 --precisions float32 bfloat16"
 UPDATE_ROWS = [(variant,) for variant in ("plain float32", "fast float32", "plain bfloat16", "fast bfloat16")]
+SETS = ("sentencex's tests", "Golden Rules")
+RULES = [*MASKS, *CERTAIN_ENDS, *LIKELY_ENDS, *JOINS]
 STAGES = ("tokenize", "filter")
 PRECISIONS = (*harness.fast_dtypes(torch.device("cpu")), "int8")
 RUNS = {
@@ -90,6 +93,11 @@ RUNS = {
         Run(f"{TEXT} --clients 1 2 --requests 6 --heavy 1", ["batches", "clients", "heavy clients"],
             [(batches, clients, heavy) for batches in ("together", "alone") for clients in (1, 2)
              for heavy in (0, 1)], 6, can_be_zero=["heavy answers"], lines=5),
+    ],
+    "split": [
+        Run("--sentencex {folder}/sentencex --pysbd {folder}/pysbd", ["set", "rule"],
+            [*((name, None) for name in SETS), *((name, rule) for rule in RULES for name in SETS)], 0,
+            can_be_zero=["ours", "sentencex", "gained", "lost"], is_slow=False),
     ],
     "table3": [
         Run(f"{PAIRS} --settings threads workers --threads 1 --workers 2 --beam-sizes 1 2",
@@ -144,6 +152,7 @@ def test_a_benchmark_at_toy_size(
     write_small_package(tmp_path, phase=1.0)
     for side, lines in (("de", SOURCES), ("en", TARGETS)):
         write_lines(tmp_path / f"text.{side}", lines)
+    write_checkouts(tmp_path)
     write_lines(tmp_path / "prose.de", (line.split("\t")[1] for line in islice(read_lines(TRAIN), 300)))
     monkeypatch.setitem(harness.ROWS, "cpu", 256)
     monkeypatch.setattr(align, "available", lambda: ["builtin"])
@@ -166,6 +175,40 @@ def test_a_benchmark_at_toy_size(
         assert all(row[key] == 1 for key in run.equal if key in row)
     table = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
     assert len(table) > len(results)
+
+
+def write_checkouts(folder: Path) -> None:
+    """Write tests of the form that sentencex and pySBD have: three cases each, of which we find two."""
+    tests = folder / "sentencex" / "tests"
+    tests.mkdir(parents=True)
+    (tests / "en.txt").write_text(
+        "# Comment\n# ===\n\nOne. Two.\n---\nOne.\nTwo.\n===\nNo. 5\n---\nNo.\n5\n===\n"
+    )
+    (tests / "lists.txt").write_text("* a\n* b\n---\n* a\n* b\n===\n")
+    tests = folder / "pysbd" / "tests" / "lang"
+    tests.mkdir(parents=True)
+    (tests / "test_dutch.py").write_text(
+        "import pytest\n"
+        "GOLDEN = [\n"
+        "    ('Een. Twee.', ['Een.', 'Twee.']),\n"
+        "    pytest.param('1. A 2. B', ['1.', 'A 2.', 'B'], marks=1),\n"
+        "    ('1. A 2. B', ['1. A ', '2. B']),\n"
+        "]\n"
+        "DA_PDF_CASES = [('a', ['a'])]\n"
+    )
+
+
+def test_rules_are_compared_with_sentencex_alone(tmp_path: Path) -> None:
+    """Two of three cases are right of each set; what makes the list right is the rule of items."""
+    write_checkouts(tmp_path)
+    file = tmp_path / "results.json"
+    split.main([f"--sentencex={tmp_path / 'sentencex'}", f"--pysbd={tmp_path / 'pysbd'}", f"--json={file}"])
+    results = json.loads(file.read_text(encoding="utf-8"))["results"]
+    counts = [(row["cases"], row["languages"], row["ours"]) for row in results[:2]]
+    assert counts == [(3, 1, 2), (3, 1, 2)]
+    gained = {(row["rule"], row["set"]): row["gained"] for row in results[2:]}
+    assert gained["items", "Golden Rules"] == 1
+    assert gained["smileys", "Golden Rules"] == 0
 
 
 def list_figures(value: Any) -> Iterator[float]:

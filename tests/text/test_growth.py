@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from convs2s.text.literals import hide_literals
+from convs2s.text.sentences import split_sentences
 from convs2s.text.sources.memory import read_memory
 from convs2s.text.sources.pair_files import file_part
 from convs2s.text.sources.tagged_text import read_segments
@@ -46,9 +48,27 @@ def words(language: str) -> Callable[[str, Path], object]:
     return lambda text, _: tokenizer.detokenize(tokenizer.tokenize(text))
 
 
+def literals(text: str, _: Path) -> None:
+    hide_literals(text)
+
+
+def sentences(text: str, _: Path) -> None:
+    split_sentences(text, "fr")
+
+
 @pytest.mark.parametrize(
     ("read", "part"),
     [
+        *((literals, part) for part in (
+            "<?", "<%", "{%", "{", "{{a", "<a ", "<a b=c ", "<a b='", "https://", "https://(", "https://(a",
+            "www.", "a@", "a@a.", "@a", "@a/", "#1", "%0", "%0.", "%a", ":a", "[1,", "/a", "/.", "/a/", "a/",
+            "+/a", "C:\\a b ", "1.", "v1.", "a.", "A.", "AB.", "aB", "aB.", "a_.", "a-", "a.com/", "| ", "((",
+            "é", "日",
+        )),
+        *((sentences, part) for part in (
+            "a. ", "M. ", "1. ", "a. b. ", "1. a 2. ", "ii. ", "A.B. ", "「はい。」と", "“好。”他说", "a\t",
+            "| a ", "! -- a ", " :) A", "… A", "'s ", "https://a.org/B.C ", "{a}. ", '"a." ', "? ",
+        )),
         *((segments, part) for part in ("<doc ", "<seg ", "</seg ", "<doc id=", "<doc a", "<url>", "<", " ")),
         *((talks, part) for part in (" ", "<title>", "</title ", "<speaker>")),
         *((table, part) for part in ("\"", "'", '""', "1,", "\\\\", "a ", "\r")),

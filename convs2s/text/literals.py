@@ -1,0 +1,117 @@
+"""Literals: parts of a text that are no language, such as addresses and placeholders, and stay as they are.
+
+A model translates the text around a literal without seeing it, and no sentence ends in one. `LITERALS` has
+the patterns of all kinds. They take linear time: a match begins only where what repeats in it does.
+"""
+
+import re
+from collections.abc import Iterator
+
+from convs2s.text.words.tokenization import OBJECT
+
+W = r"0-9A-Za-z_\u00c0-\u0dff"
+"""Letters and digits of scripts with spaces; in others, a literal may stand beside a letter."""
+ADDRESS = r"(?:[!#-'*-;=?-~\u00a1-\u00aa\u00ac-\u00ba\u00bc-\u0dff]|\([!#-'*-;=?-~\u00a1-\u0dff]*\))+"
+ADDRESS_END = r"(?<![.,;:!?'’*_`\]}])"
+SITE_ENDINGS = r"(?i:com|org|net|edu|gov|info)|co\.[a-z]{2}|de|fr|nl|ch|uk|eu|jp|cn|ru|pl|io|ai|tv|dev|app"
+FILE_ENDINGS = (
+    "7z|avi|bash|bat|bin|bmp|bz2|cc|cfg|conf|cpp|cs|css|csv|dll|docx?|epub|exe|gif|gz|hpp|html?|ico|ini|"
+    "ipynb|iso|jar|java|jpe?g|jsx?|jsonl?|log|md|mkv|mov|mp[34]|odt|ogg|pdf|php|png|pptx?|py|rar|rs|rst|rtf|sh|sql|srt|svg|"
+    "tar|tex|tgz|tiff?|tmx|toml|tsv|tsx?|txt|wav|webp|xlsx?|xliff?|xlf|xml|ya?ml|zip"
+)
+LITERALS = {
+    "template code": (
+        r"<\?(?:(?!<\?|\?>).)*\?>|<%(?:(?!<%|%>).)*%>|\{%(?:(?!\{%|%\}).)*%\}|\{#(?:(?!\{#|#\}).)*#\}"
+    ),
+    "tags": (
+        r"</?\d+\s?/?>|"
+        rf"</?[A-Za-z][{W}:.-]*(?:\s+[{W}:.-]+=(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s<>\"'=]+))*\s*/?>"
+    ),
+    "braces": (
+        r"\{{2,3}[^{}]*\}{2,3}|[$#%@]\{[^{}\s]*\}|\$\([A-Za-z_]*\)|\{\\[^{}]*\}|"
+        rf"\{{[{W}]?[{W}.:!\[\]-]*\}}"
+    ),
+    "addresses": (
+        rf"(?<![{W}])(?:https?|ftps?|file|ssh|git|wss?)://{ADDRESS}{ADDRESS_END}|"
+        rf"(?<![{W}.])www\.{ADDRESS}{ADDRESS_END}|"
+        r"(?<![A-Za-z0-9.+_-])(?:mailto:)?[A-Za-z0-9.+_-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}"
+        rf"(?![{W}])"
+    ),
+    "mentions": (
+        rf"(?<![{W}@/.])@[A-Za-z0-9_-]+/[A-Za-z0-9_.-]*[A-Za-z0-9_]|"
+        rf"(?<![{W}@/.])@[A-Za-z_][{W}]*(?:\.[{W}]+)*(?:@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)?"
+    ),
+    "hashtags": r"(?<![\w&#/])#(?=\w*[^\W\d_])\w+",
+    "placeholders": (
+        r"%\d+\$[-+#0]{0,4}\d{0,3}(?:\.\d+)?[A-Za-z@]|"
+        rf"(?<![{W}%])%(?:L?\d{{1,2}}|n)(?![{W}%]|[.,]\d)|"
+        r"(?<![0-9%])%\([A-Za-z_]+\)[sdfr]|"
+        r"(?<![0-9%])%[-+#0]{0,4}\d{0,3}(?:\.\d+)?(?:hh?|ll?|[Lzjt])?"
+        r"(?:[dfiu](?=[a-z]{0,2}(?![A-Za-z]))|[sxXeEgGcp@](?![A-Za-z]))|"
+        rf"(?<![{W}%])%[A-Za-z_][{W}.]*%|"
+        rf"(?<![{W}:]):[a-z_][{W}+-]*:(?![{W}:])"
+    ),
+    "footnotes": rf"\[(?:\d{{1,3}}(?:\s?[,–-]\s?\d{{1,3}})*|\^[{W}-]+)\]",
+    "paths": (
+        rf"(?<![{W}.~/:<-])(?:~|\.{{1,2}}|/[{W}.@%+~-]*[{W}@%+~-])(?:/[{W}.@%+~-]*[{W}@%+~-])+/?|"
+        rf"(?<![{W}.~/:<-])~?/(?:[{W}.@%+~-]+/)+|"
+        rf"(?<![{W}./@%+~-])[{W}@%+~-][{W}.@%+~-]*(?:/[{W}.@%+~-]+)+\.(?:{FILE_ENDINGS})(?![{W}])|"
+        rf"(?<![{W}])(?:[A-Za-z]:\\|\\\\(?=[{W}]))(?:[{W}.$~()-]+(?: [{W}.$~()-]+){{0,2}}\\)*"
+        rf"(?:[{W}.$~-]*[{W}$~-])?"
+    ),
+    "versions": (  # but no dates
+        rf"(?<![{W}.,/-])(?:[vV]\d+(?:\.\d+)*|"
+        rf"(?!\d{{1,2}}\.\d{{1,2}}\.\d{{2,4}}(?![{W}.]))\d+(?:\.\d+){{2,}})"
+        rf"(?:-?(?:alpha|beta|rc|dev|post|a|b)\.?\d*)?(?![{W}])"
+    ),
+    "dotted names": (
+        rf"(?<![{W}.@/+-])[A-Za-z0-9-]{{2,}}(?:\.[A-Za-z0-9-]+)*\.(?:{SITE_ENDINGS})"
+        rf"(?:/(?:{ADDRESS}{ADDRESS_END})?)?(?![{W}-]|\.[{W}])|"
+        rf"(?<![{W}./@+-])[{W}+-]+(?:\.[{W}+-]+)*\.(?:{FILE_ENDINGS})(?![{W}-]|\.[{W}])|"
+        rf"(?<![{W}.@/+-])(?:[A-Z][A-Z0-9]+(?:\.[A-Z][A-Za-z0-9]+)+|[A-Z][a-z]+(?:\.[A-Z]{{2,}})+)(?![{W}]|\.[{W}])|"
+        rf"(?<![{W}.@/+-])[A-Za-z][{W}]*(?:\.[a-z]+[A-Z][{W}]*)+|"
+        rf"(?<![{W}.@/+-])[A-Za-z][{W}]+(?:\.[A-Za-z_][{W}]+){{2,}}|"
+        rf"(?<![{W}.@/+-])[A-Za-z_][{W}]*(?:\.[{W}]+)*\(\)|"
+        rf"(?<![{W}.])\.NET(?![{W}])"
+    ),
+    "smileys": r"(?<!\S)(?:[:;=]['’-]?[()DPp|/\\*]|:-?[oO]|<3|xD|\^\^)(?=[\s.,!?]|\Z)",
+    "borders of table cells": r"(?<!\S)\|(?!\S)",
+    "words too long to be one": r"(?<![!-~\u00a1-\u058f])[!-~\u00a1-\u058f]{100,}(?<![.,;:!?])",
+}
+"""Regular expressions by kind; where several match at a place, the first counts."""
+LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
+SIGN = re.compile(r"[<{%@#\[|\\$^/]|[.:;=](?=\S)|\(\)|[vV]\d|xD|(?<!\S)\S{100}")
+"""Something that every literal contains; most text has none, and looking for it is fast."""
+LITERAL = re.compile("|".join(f"(?:{pattern})" for pattern in LITERALS.values()))
+
+
+def find_literals(text: str) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each literal; none has a line end."""
+    for line in LINE.finditer(text):
+        if SIGN.search(line[0]):
+            for match in LITERAL.finditer(text, *line.span()):
+                yield match.span()
+
+
+def hide_literals(text: str) -> tuple[str, list[str]]:
+    """Return a text with `OBJECT` in the place of each literal, and what each of its objects stands for."""
+    parts, hidden = list[str](), list[str]()
+    position = 0
+
+    def add(part: str) -> None:
+        parts.append(part)
+        hidden.extend(OBJECT * part.count(OBJECT))
+
+    for start, end in find_literals(text):
+        add(text[position:start])
+        parts.append(OBJECT)
+        hidden.append(text[start:end])
+        position = end
+    add(text[position:])
+    return "".join(parts), hidden
+
+
+def show_literals(text: str, hidden: Iterator[str]) -> str:
+    """Return a text in which each `OBJECT` is replaced by the next of what is hidden."""
+    first, *rest = text.split(OBJECT)
+    return first + "".join(next(hidden, OBJECT) + part for part in rest)

@@ -1,0 +1,78 @@
+"""What is a literal, where it begins and ends, and what only looks like one."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from convs2s.text.literals import find_literals, hide_literals, show_literals
+from convs2s.text.words.tokenization import OBJECT
+
+LITERALS = [
+    "<?php echo 'a. B'; ?>", "{% if x %}", "<%= user.name %>", "{# note #}",
+    "<0>", "</0>", "<1/>", "<b>", "</b>", '<a href="x y">', "<br/>",
+    "{count}", "{0}", "{}", "{{count}}", "{{ user.name }}", "{{{raw}}}", "${x}", "#{x}", "%{name}", "{\\an8}",
+    "https://example.com/a?b=c&d=e", "https://en.wikipedia.org/wiki/Foo_(bar)", "www.example.org/x",
+    "http://localhost:8080/", "https://de.wikipedia.org/wiki/Köln", "tom.smith+x@mail.example.co.uk",
+    "@tom", "@tom@mastodon.social", "@scope/package", "#hashtag", "#Köln_2024",
+    "%s", "%1$s", "%d", "%@", "%(name)s", "%-5.2f", "%02d", "%PATH%", "%1", ":name:",
+    "[1]", "[1, 2]", "[1-3]", "[^note]",
+    "/etc/passwd", "~/bin/run", "./build.sh", "../src/main.py", "src/main.py", "docs/a/b.html",
+    "C:\\Users\\Tom\\file.txt", "C:\\Program Files\\Tom", "\\\\server\\share",
+    "v1.2.3", "v2", "1.2.3", "192.168.0.1", "2.0.0-rc1",
+    "ASP.NET", ".NET", "OS.File", "Booking.Com", "amazon.de", "bbc.co.uk", "Node.js", "report.final.pdf",
+    "System.IO.Path", "java.util.List", "foo.bar()", "myObject.getName",
+    "a" * 1000, "aB3+/" * 50,
+]  # fmt: skip
+NO_LITERALS = [
+    "100% sure", "50 % der", "20%ige", "tea.She", "I like tea.It is", "tea.it is", "Hello.World", "Mr.Smith",
+    "1,000.That", "and/or", "he /she", "TCP/IP", "24/7", "km/h", "1/2/2024", "12.05.2024", "3.5", "10:30:15",
+    "e.g. this", "a.m.", "z.B. das", "Ph.D.", "U.S. law", "U.S.A.", "i.e.", "C# and F#", "AT&T", "[sic]",
+    "a < b and c > d", "{a b}", "x = {1, 2}", "[DOOR OPENS]", "foo:bar", "$5", "(a) b", "rock 'n' roll",
+    "Word—word", "Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichen", "well...yes", "Wait…",
+    "これは長い文章です。" * 30, "ประเทศไทย" * 30,
+]  # fmt: skip
+PLACES = ["Open {} now.", "Open {}.", "({}) is it, or {}, yes", "{} is", "Is it {}? No: {}!"]
+
+
+def list_literals(text: str) -> list[str]:
+    return [text[start:end] for start, end in find_literals(text)]
+
+
+@pytest.mark.parametrize("literal", LITERALS)
+def test_a_literal_ends_before_the_punctuation_around_it(literal: str) -> None:
+    """Else a period or a bracket would not be the sentence's."""
+    for place in PLACES:
+        if place.startswith("(") and len(literal) > 99:  # nothing says where such a word begins
+            continue
+        assert list_literals(place.replace("{}", literal)) == [literal] * place.count("{}"), place
+
+
+def test_smileys_and_borders_stand_alone() -> None:
+    """Within words or beside brackets they are punctuation."""
+    assert list_literals("| Nice :) | Good ;-), yes <3 |") == ["|", ":)", "|", ";-)", "<3", "|"]
+    assert list_literals("(see a:) a|b I<3 f(x;)") == []
+
+
+@pytest.mark.parametrize(
+    "literal", ["https://example.com/a", "tom@example.com", "{count}", "%s", "v1.2", "OS.File"]
+)
+def test_letters_of_scripts_without_spaces_may_touch_it(literal: str) -> None:
+    """In Japanese and Thai nothing else shows where an address ends."""
+    assert list_literals(f"詳細は{literal}をご覧ください。") == [literal]
+    assert list_literals(f"ดู{literal}ที่นี่") == [literal]
+
+
+@pytest.mark.parametrize("text", NO_LITERALS)
+def test_what_is_language_is_translated(text: str) -> None:
+    """A literal too many stays in the source's language."""
+    assert list_literals(text) == list_literals(f"Das ist {text} so") == []
+
+
+@given(st.lists(st.sampled_from([*LITERALS[:40], OBJECT, " ", "\n", "a", ".", "日", "(", "é"]), max_size=12))
+def test_what_is_hidden_comes_back(parts: list[str]) -> None:
+    """Byte for byte, the objects of the text itself included; and no literal goes over a line end."""
+    text = "".join(parts)
+    shown, hidden = hide_literals(text)
+    assert shown.count(OBJECT) == len(hidden)
+    assert show_literals(shown, iter(hidden)) == text
+    assert not any("\n" in literal for literal in hidden)
