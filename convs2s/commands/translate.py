@@ -82,6 +82,12 @@ OPTIONS = {
         ),
         Option("--replace", YES_OR_NO, f"replace unknown words by attention {FOLDER}"),
         Option(
+            "--keep-literals",
+            {**YES_OR_NO, "default": True},
+            "keep addresses, placeholders and other parts of the text that are no language as they are "
+            "(default: yes)",
+        ),
+        Option(
             "--prefix",
             FILE,
             "line i has the whole words that translation i begins with; may be empty (default: none)",
@@ -417,6 +423,7 @@ def load_translator(options: argparse.Namespace) -> "tuple[Translator, Sampling 
             candidates=options.candidates,
             processes=options.processes,
             search=options.search,
+            keep_literals=options.keep_literals,
             **changes,
         )
         return translator, sampling

@@ -14,6 +14,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from convs2s.text.literals import hide_literals, show_literals
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.words.characters import SENTENCE_ENDS, combines, has_letters, is_accent, is_letter
 from convs2s.text.words.places import locate_words
@@ -51,15 +52,23 @@ class SourceLine:
         seen: the words that the model sees.
         left_out: the rest of the line, in order.
         unknown: number of characters that the model never saw.
+        hidden: what each `OBJECT` of the line stands for, in order; empty if for itself.
     """
 
     seen: list[str]
     left_out: list[LeftOut] = field(default_factory=list)
     unknown: int = 0
+    hidden: list[str] = field(default_factory=list)
 
     @property
     def words(self) -> list[str]:
         """The words of the whole line, where what was left out is words of its own."""
+        hidden = iter(self.hidden)
+        return [show_literals(word, hidden) for word in self.words_with_objects]
+
+    @property
+    def words_with_objects(self) -> list[str]:
+        """The words of the whole line, in which an `OBJECT` stands for what is hidden."""
         words = list[str]()
         start = 0
         for item in self.left_out:
@@ -113,6 +122,14 @@ def read_source(line: str, tokenize: Callable[[str], list[str]], codec: Codec) -
         is_inside = before > 0 and ends[before - 1] > place
         left_out.append(replace(run, before=before, is_inside=is_inside))
     return SourceLine(seen, left_out, unknown)
+
+
+def read_between_literals(line: str, tokenize: Callable[[str], list[str]], codec: Codec) -> SourceLine:
+    """Return a line as `read_source`, with its literals left out, too; they do not count as unknown."""
+    shown, hidden = hide_literals(line)
+    source = read_source(shown, tokenize, codec)
+    literals = sum(text != OBJECT for text in hidden)
+    return replace(source, hidden=hidden, unknown=source.unknown - literals) if hidden else source
 
 
 def find_unknown(line: str, is_known: Callable[[str], bool]) -> Iterator[tuple[int, int]]:

@@ -1,14 +1,17 @@
 """What was left out of a line is put back into its translation, beside what its neighbors became."""
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from convs2s.decode.left_out import LeftOut, SourceLine
 from convs2s.decode.links import attend_words, find_counterparts, list_owners
 from convs2s.decode.translations import Hypothesis, PutBack
+from convs2s.text.literals import show_literals
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.words.characters import has_letters
 from convs2s.text.words.places import split_punctuation
+from convs2s.text.words.tokenization import OBJECT
 
 
 def put_back_all(
@@ -50,13 +53,17 @@ def put_back(
     counterparts = find_counterparts(source.seen, written, attended)
     origins, first_words = source.locate()
     prefix_places, _ = prefix.locate()
-    draft = HypothesisDraft(list(prefix.words), prefix_places)
+    draft = HypothesisDraft(prefix.words_with_objects, prefix_places)
+    shown = list(prefix.hidden)
+    hidden = iter(source.hidden)
     prefix_text = " ".join(prefix.words)
     for item, first_word in zip(source.left_out, first_words, strict=True):
-        if item.text not in prefix_text:
+        own = list(itertools.islice(hidden, item.text.count(OBJECT)))
+        if show_literals(item.text, iter(own)) not in prefix_text:
             place = find_place(item, source.seen, written, counterparts)
             draft.write(written[len(draft.places) : place])
             draft.put(item, first_word)
+            shown += own
     draft.write(written[len(draft.places) :])
     return replace(
         hypothesis,
@@ -69,6 +76,7 @@ def put_back(
         put_back=draft.put_back,
         places=draft.places,
         unknown_characters=source.unknown,
+        hidden=shown,
     )
 
 

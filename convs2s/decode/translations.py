@@ -66,6 +66,8 @@ class Hypothesis:
         unknown_characters: number of the source's characters that the model never saw.
         source_pieces: for each token, the index of the source piece attended to most, of those that the model
             saw; not part of hypotheses.jsonl.
+        hidden: what each `OBJECT` among the words stands for, in order; empty if for itself; not part of
+            hypotheses.jsonl.
     """
 
     tokens: list[str]
@@ -79,6 +81,7 @@ class Hypothesis:
     places: list[int] = field(default_factory=list)
     unknown_characters: int = 0
     source_pieces: list[int] = field(default_factory=list, compare=False)
+    hidden: list[str] = field(default_factory=list)
 
 
 def write_translations(
@@ -110,7 +113,7 @@ def write_hypotheses(path: Path, sentences: Iterable[tuple[list[str], list[Hypot
 def as_json(hypothesis: Hypothesis) -> dict[str, Any]:
     """Return the JSON object of a hypothesis."""
     content = asdict(replace(hypothesis, attention=None))
-    del content["attention"], content["source_pieces"]
+    del content["attention"], content["source_pieces"], content["hidden"]
     if not hypothesis.unknown_characters:
         for name in ("put_back", "places", "unknown_characters"):
             del content[name]

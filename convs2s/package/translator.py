@@ -1,5 +1,6 @@
 """Text in, text out, for any input: sentence by sentence, or each text as one sentence."""
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +10,7 @@ from typing import Any, TypeVar
 from convs2s.config.faults import validate
 from convs2s.config.text import SelectionParams
 from convs2s.config.translate import PackagedTranslateParams, SearchPlace
-from convs2s.decode.left_out import SourceLine, read_source
+from convs2s.decode.left_out import SourceLine, read_between_literals, read_source
 from convs2s.decode.links import attend_words, list_owners
 from convs2s.decode.load import load_word_translator
 from convs2s.decode.parallel import run_in_processes
@@ -21,6 +22,7 @@ from convs2s.decode.word_translator import GivenScore, WordTranslator
 from convs2s.package.facts import Facts, read_facts
 from convs2s.package.folder import check_same, check_whole, load_tokenizers, read_settings
 from convs2s.text.alignment.dictionary import read_dictionary
+from convs2s.text.literals import show_literals
 from convs2s.text.sentences import join_sentences, split_sentences
 from convs2s.text.words.tokenization import Tokenizer
 
@@ -106,6 +108,7 @@ class Translator:
         dictionary: source word -> target word, for unknown-word replacement; None to leave `<unk>`.
         facts: what is known about the model, or the first of an ensemble; None if nothing is.
         splits_sentences: whether texts are translated sentence by sentence unless a call says otherwise.
+        keeps_literals: whether addresses, placeholders and other literals are kept as they are.
     """
 
     def __init__(
@@ -116,6 +119,7 @@ class Translator:
         dictionary: Mapping[str, str] | None,
         facts: Facts | None = None,
         splits_sentences: bool = True,
+        keeps_literals: bool = True,
     ) -> None:
         self.words = words
         self.source = source
@@ -123,6 +127,7 @@ class Translator:
         self.dictionary = dictionary
         self.facts = facts
         self.splits_sentences = splits_sentences
+        self._read_line = read_between_literals if keeps_literals else read_source
 
     def translate(
         self,
@@ -201,8 +206,9 @@ class Translator:
     ) -> list[list[Translation]]:
         """Return up to n_best translations of each text, taken as one sentence, best first; at least one.
 
-        Characters that the model never saw in training, such as emoji or another script, and words with such
-        letters are left out of what it translates, and put back into the translation.
+        Literals, such as addresses and placeholders, characters that the model never saw in training, such as
+        emoji or another script, and words with such letters are left out of what it translates, and put back
+        into the translation.
 
         Args:
             texts: several; a single one counts as a list.
@@ -237,7 +243,7 @@ class Translator:
         """Return the words of each text, and those that the model sees; with a GPU, by several processes."""
 
         def read_all(part: list[str]) -> list[SourceLine]:
-            return [read_source(text, self.source.tokenize, self.words.source) for text in part]
+            return [self._read_line(text, self.source.tokenize, self.words.source) for text in part]
 
         rows = as_texts(texts)
         parts = [rows[start : start + READ_AT_ONCE] for start in range(0, len(rows), READ_AT_ONCE)]
@@ -252,7 +258,7 @@ class Translator:
     ) -> list[GivenScore]:
         """Return the likelihood of the given translation of each text; `on_done` as `translate_n_best`.
 
-        Characters that the model never saw, and words with such letters, are left out of both.
+        Literals, characters that the model never saw, and words with such letters are left out of both.
 
         Raises:
             ValueError: if the numbers of translations and texts differ, or the model's scores are not
@@ -281,7 +287,7 @@ class Translator:
 
     def _read_target(self, text: str) -> SourceLine:
         """Return the words of a text in the target language, and those that the model sees."""
-        return read_source(text, self.target.tokenize, self.words.target)
+        return self._read_line(text, self.target.tokenize, self.words.target)
 
     def _finish(self, source: SourceLine, hypothesis: Hypothesis, prefix: SourceLine) -> Translation:
         hypothesis = put_back(source, hypothesis, self.words.target, self.target.restore_case, prefix)
@@ -289,23 +295,29 @@ class Translator:
         unknowns = list[Unknown]()
         for unknown in hypothesis.unknowns:
             if unknown.word < len(prefix.words):  # the prefix says which word it is
-                words[unknown.word] = prefix.words[unknown.word]
+                words[unknown.word] = prefix.words_with_objects[unknown.word]
             else:
                 unknowns.append(unknown)
         replacements = list[Replacement]()
         if self.dictionary is not None:
             words, replacements = replace_unknowns(source.words, words, unknowns, self.dictionary)
         is_copy = not (hypothesis.tokens or prefix.words)  # of the source, which the model never saw
+        text = one_line(" ".join(words) if is_copy else self.target.detokenize(words))
+        hidden = iter(hypothesis.hidden)
+        hidden_put_back = iter(hypothesis.hidden[len(prefix.hidden) :])
         return Translation(
-            text=one_line(" ".join(words) if is_copy else self.target.detokenize(words)),
+            text=show_literals(text, iter(hypothesis.hidden)),
             score=hypothesis.score,
             log_likelihood=hypothesis.log_likelihood,
             tokens=hypothesis.tokens,
-            words=words,
+            words=[show_literals(word, hidden) for word in words],
             replacements=replacements,
             attention=hypothesis.attention,
             sources=hypothesis.sources,
-            put_back=hypothesis.put_back,
+            put_back=[
+                dataclasses.replace(item, text=show_literals(item.text, hidden_put_back))
+                for item in hypothesis.put_back
+            ],
             places=hypothesis.places,
             unknown_characters=hypothesis.unknown_characters,
             source_pieces=hypothesis.source_pieces,
@@ -326,6 +338,7 @@ def load(
     candidates: str | Path | None = None,
     processes: int = 1,
     search: SearchPlace = "auto",
+    keep_literals: bool = True,
     **changes: Any,
 ) -> Translator:
     """Load a model folder, or several as an ensemble.
@@ -339,6 +352,8 @@ def load(
         processes: number of processes that share what is loaded. On a CPU they translate batches in parallel,
             each on one thread; beside a GPU they split texts into words and put translations together.
         search: where beam search keeps its hypotheses, which changes no result.
+        keep_literals: whether addresses, placeholders and other parts of a text that are no language are kept
+            as they are; False: the model translates them.
         changes: new values for keys of the section `translate` of params.yaml, such as beam_size=1, or for
             split_sentences.
 
@@ -368,4 +383,5 @@ def load(
         dictionary,
         read_facts(paths[0]),
         params.split_sentences,
+        keep_literals,
     )

@@ -69,13 +69,13 @@ LITERALS = {
         rf"(?:/(?:{ADDRESS}{ADDRESS_END})?)?(?![{W}-]|\.[{W}])|"
         rf"(?<![{W}./@+-])[{W}+-]+(?:\.[{W}+-]+)*\.(?:{FILE_ENDINGS})(?![{W}-]|\.[{W}])|"
         rf"(?<![{W}.@/+-])(?:[A-Z][A-Z0-9]+(?:\.[A-Z][A-Za-z0-9]+)+|[A-Z][a-z]+(?:\.[A-Z]{{2,}})+)(?![{W}]|\.[{W}])|"
-        rf"(?<![{W}.@/+-])[A-Za-z][{W}]*(?:\.[a-z]+[A-Z][{W}]*)+|"
+        rf"(?<![{W}.@/+-])[A-Za-z][{W}]+(?:\.[a-z]+[A-Z][{W}]*)+|"
         rf"(?<![{W}.@/+-])[A-Za-z][{W}]+(?:\.[A-Za-z_][{W}]+){{2,}}|"
         rf"(?<![{W}.@/+-])[A-Za-z_][{W}]*(?:\.[{W}]+)*\(\)|"
         rf"(?<![{W}.])\.NET(?![{W}])"
     ),
     "smileys": r"(?<!\S)(?:[:;=]['’-]?[()DPp|/\\*]|:-?[oO]|<3|xD|\^\^)(?=[\s.,!?]|\Z)",
-    "borders of table cells": r"(?<!\S)\|(?!\S)",
+    "borders of table cells": r"(?<!\S)\|(?:[ ]?:?-+:?[ ]?\|)*(?!\S)",
     "words too long to be one": r"(?<![!-~\u00a1-\u058f])[!-~\u00a1-\u058f]{100,}(?<![.,;:!?])",
 }
 """Regular expressions by kind; where several match at a place, the first counts."""

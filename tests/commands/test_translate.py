@@ -138,6 +138,14 @@ def test_characters_that_the_model_never_saw_are_copied_and_counted(
     assert capsys.readouterr().err == f"convs2s: {advice}\n"
 
 
+def test_literals_are_kept_unless_the_model_is_to_translate_them(package: Path, tmp_path: Path) -> None:
+    """Not all that looks like a placeholder is one."""
+    model = ("--model", str(package))
+    [plain] = run(tmp_path, "ein Haus.", *model)
+    assert run(tmp_path, "%s ein Haus.", *model) == [f"%s {plain}".strip()]
+    assert "%s" not in run(tmp_path, "%s ein Haus.", *model, "--no-keep-literals")[0]
+
+
 def test_characters_that_the_model_never_saw_are_left_out_of_scores(
     package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -60,11 +60,14 @@ LINES = {
 
 @pytest.fixture(scope="module")
 def translator(tmp_path_factory: pytest.TempPathFactory) -> Translator:
-    """Repeats pieces of words; all their characters, and nothing else, occurred in training."""
+    """Repeats pieces of words; all their characters, and nothing else, occurred in training.
+
+    It keeps no literals: random text has some.
+    """
     text = [*WORDS, "(", ")", '"', "?", "'s"]
     words = word_parrot(write_vocabulary(tmp_path_factory.mktemp("bpe"), text, pieces=45), n_best=2)
     tokenizer = Tokenizer("de", TOKENIZE)
-    return Translator(words, tokenizer, tokenizer, None)
+    return Translator(words, tokenizer, tokenizer, None, keeps_literals=False)
 
 
 @pytest.mark.parametrize("line", LINES)

@@ -58,7 +58,10 @@ def test_the_training_source_is_translated(
 def test_models_with_int8_use_all_cores_even_if_there_is_a_gpu(
     tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They translate on the CPU; beside a GPU, one process would do, which here takes far longer."""
+    """They translate on the CPU; beside a GPU, one process would do, which here takes far longer.
+
+    They translate all text, as in training.
+    """
     folder = Path(shutil.copytree(model, tmp_path / "model"))
     settings = read_json(folder / "translate.json")
     settings["translate"]["precision"] = "int8"
@@ -67,8 +70,9 @@ def test_models_with_int8_use_all_cores_even_if_there_is_a_gpu(
     counts = list[int]()
     load = translator.load
 
-    def note(paths: list[Path], processes: int, search: str) -> translator.Translator:
+    def note(paths: list[Path], processes: int, search: str, keep_literals: bool) -> translator.Translator:
         counts.append(processes)
+        assert not keep_literals
         return load(paths)
 
     monkeypatch.setattr(translator, "load", note)

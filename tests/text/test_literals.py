@@ -50,6 +50,7 @@ def test_a_literal_ends_before_the_punctuation_around_it(literal: str) -> None:
 def test_smileys_and_borders_stand_alone() -> None:
     """Within words or beside brackets they are punctuation."""
     assert list_literals("| Nice :) | Good ;-), yes <3 |") == ["|", ":)", "|", ";-)", "<3", "|"]
+    assert list_literals("|---|:--:|") == ["|---|:--:|"]
     assert list_literals("(see a:) a|b I<3 f(x;)") == []
 
 
