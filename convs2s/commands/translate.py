@@ -291,6 +291,11 @@ def translate_page(
         translated = TranslatedPage(page, [[best] for best in traced])
         out.write(translated.of_rank(0).encode())
     report_unknown(translated.unknown_characters, is_scoring=False)
+    if count := translated.emptied_elements:
+        print(
+            f"convs2s: elements such as links that had a word and have none in the translation: {count:,}",
+            file=sys.stderr,
+        )
 
 
 class LineTranslator:

@@ -11,7 +11,7 @@ import itertools
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
@@ -21,6 +21,10 @@ from convs2s.text.words.tokenization import OBJECT
 
 MARK = re.compile(f"[{OBJECT}{BREAK}]")
 UNMARKED = re.compile(f"[^{OBJECT}{BREAK}]+")
+
+
+FARTHEST = 8
+"""Words to an element that has lost its own, at most, from which it may take one."""
 
 
 class Word(NamedTuple):
@@ -76,11 +80,17 @@ class Place(NamedTuple):
     stop: int
 
 
-def write_segment(segment: Segment, sentences: Sequence[TranslatedSentence], language: str) -> str:
+def write_segment(
+    segment: Segment,
+    sentences: Sequence[TranslatedSentence],
+    language: str,
+    on_emptied: Callable[[int], object] | None = None,
+) -> str:
     """Return the HTML of a segment's translation; what is between its sentences is copied.
 
     Args:
         language: of the translations; it decides whether there are spaces between them.
+        on_emptied: is called with the number of elements that had a word and have none in the translation.
     """
     draft = Draft(segment)
     position = 0
@@ -89,20 +99,40 @@ def write_segment(segment: Segment, sentences: Sequence[TranslatedSentence], lan
         if number > 0 and not between.strip() and BREAK not in between:
             # Without a space in a script that has some, a text goes on, as in "known.[3] Others".
             goes_on = not between and not WIDE.match(segment.text[sentence.start - 1])
-            draft.text += "" if goes_on else write_space(between, language)
+            draft.write_space("" if goes_on else write_space(between, language))
         else:
             draft.copy(position, sentence.start)
         draft.add(sentence)
         position = sentence.stop
     draft.copy(position, len(segment.text))
-    return write_tags(segment, draft, Placer(segment, draft).place())
+    places = Placer(segment, draft).place()
+    if on_emptied:
+        on_emptied(count_emptied(segment, draft, places))
+    return write_tags(segment, draft, places)
+
+
+def count_words(draft: "Draft") -> list[int]:
+    """Return, for each place between the units of a draft, the number of words before it."""
+    text = draft.join()
+    words = (is_translatable(text[unit.start : unit.stop]) for unit in draft.units)
+    return list(itertools.accumulate(words, initial=0))
+
+
+def count_emptied(segment: Segment, draft: "Draft", places: Sequence[Place]) -> int:
+    """Return the number of elements that had a word and have none now."""
+    filled = count_words(draft)
+    return sum(
+        filled[place.start] == filled[place.stop]
+        and is_translatable(segment.text[inline.start : inline.stop])
+        for inline, place in zip(segment.inlines[1:], places[1:], strict=True)
+        if inline.closing
+    )
 
 
 class Draft:
     """A segment's translation without its tags, as far as it is written.
 
     Attributes:
-        text: objects and breaks are marks in it.
         units: in the order of the text.
         origins: pairs of a place in the segment and the index of a unit that comes from there; for the place
             where a sentence begins, also its first unit.
@@ -110,12 +140,22 @@ class Draft:
 
     def __init__(self, segment: Segment) -> None:
         self.segment = segment
-        self.text = ""
         self.units = list[Unit]()
         self.origins = list[tuple[int, int]]()
         self._marks = {
             inline.start: number for number, inline in enumerate(segment.inlines) if inline.is_mark
         }
+        self._written = list[str]()
+        self._length = 0
+
+    def join(self) -> str:
+        """Return the text, in which objects and breaks are marks."""
+        return "".join(self._written)
+
+    def write_space(self, space: str) -> None:
+        """Add white space between sentences."""
+        self._written.append(space)
+        self._length += len(space)
 
     def copy(self, start: int, stop: int) -> None:
         """Add a part of the segment's text as it is."""
@@ -144,10 +184,9 @@ class Draft:
             self.origins.append((sentence.start, len(self.units)))
         for unit, origins in units:
             self.origins += [(sentence.start + origin, len(self.units)) for origin in origins]
-            self.units.append(
-                unit._replace(start=len(self.text) + unit.start, stop=len(self.text) + unit.stop)
-            )
-        self.text += text
+            self.units.append(unit._replace(start=self._length + unit.start, stop=self._length + unit.stop))
+        self._written.append(text)
+        self._length += len(text)
 
 
 def find_common_owner(segment: Segment, owners: Iterable[int]) -> int:
@@ -169,7 +208,7 @@ class Placer:
 
     def __init__(self, segment: Segment, draft: Draft) -> None:
         self.inlines = segment.inlines
-        self.text = draft.text
+        self.words = count_words(draft)
         self.units = draft.units
         self.origins = sorted(draft.origins)
         self.places = [Place(0, len(draft.units))] * len(segment.inlines)
@@ -216,22 +255,57 @@ class Placer:
                 start, stop = find_stretch(units[child], marks, foreign)
                 self.places[child] = Place(first + start, first + stop)
                 holders[start:stop] = [child] * (stop - start)
+        jumps = dict[int, int]()
         for child in children:
             if not units[child]:
-                self.places[child] = self._place_unlinked(child, branches, holders)
+                self.places[child] = self._place_unlinked(child, branches, holders, jumps)
 
-    def _place_unlinked(self, child: int, branches: Sequence[int], holders: list[int]) -> Place:
-        """Return the place of an element that no unit comes from; if it has text, it takes a word nearby."""
+    def _place_unlinked(
+        self, child: int, branches: Sequence[int], holders: list[int], jumps: dict[int, int]
+    ) -> Place:
+        """Return the place of an element that no unit comes from; if it has text, it takes a word nearby.
+
+        Args:
+            jumps: as for `_leave_siblings`.
+        """
         inline = self.inlines[child]
         first, last = self.places[inline.parent]
-        gaps = [self._leave_siblings(child, gap, holders) for gap in self._find_gaps(child)]
+        gaps = [self._leave_siblings(child, gap, holders, jumps) for gap in self._find_gaps(child)]
         if inline.closing and inline.start < inline.stop:
-            for unit in (unit for gap in gaps for unit in (gap, gap - 1) if first <= unit < last):
-                text = self.text[self.units[unit].start : self.units[unit].stop]
-                if not branches[unit - first] and not holders[unit - first] and is_translatable(text):
-                    holders[unit - first] = child
-                    return Place(unit, unit + 1)
+            near = [
+                unit
+                for distance in range(FARTHEST)
+                for gap in gaps
+                for unit in (gap + distance, gap - 1 - distance)
+                if first <= unit < last and not holders[unit - first] and self._is_word(unit)
+            ]
+            # Best one that comes from no sibling.
+            for unit in [*(unit for unit in near if not branches[unit - first]), *near][:1]:
+                holders[unit - first] = child
+                return Place(unit, unit + 1)
+            for gap in gaps:
+                for unit in (gap - 1, gap):
+                    if first <= unit < last and self._release(holders[unit - first], unit):
+                        holders[unit - first] = child
+                        return Place(unit, unit + 1)
         return Place(gaps[0], gaps[0])
+
+    def _is_word(self, unit: int) -> bool:
+        return self.words[unit] < self.words[unit + 1]
+
+    def _release(self, holder: int, unit: int) -> bool:
+        """Take a word from an end of an element's place, if the next one is the element's, too.
+
+        Returns whether it was taken.
+        """
+        start, stop = self.places[holder]
+        if not holder or stop - start == 1 or unit not in (start, stop - 1):
+            return False
+        neighbor = unit + 1 if unit == start else unit - 1
+        if any(self.units[own].owner != holder or not self._is_word(own) for own in (unit, neighbor)):
+            return False
+        self.places[holder] = Place(start + 1, stop) if unit == start else Place(start, stop - 1)
+        return True
 
     def _find_gaps(self, child: int) -> list[int]:
         """Return gaps where an element may go, best first, each in its parent's place."""
@@ -250,16 +324,24 @@ class Placer:
         is_early = inline.start - parent.start < parent.stop - inline.stop
         return gaps or [first if is_early else last]
 
-    def _leave_siblings(self, child: int, gap: int, holders: Sequence[int]) -> int:
-        """Return the nearest gap outside of siblings, and after them if they come before the child."""
+    def _leave_siblings(self, child: int, gap: int, holders: Sequence[int], jumps: dict[int, int]) -> int:
+        """Return the nearest gap outside of siblings, and after them if they come before the child.
+
+        Args:
+            jumps: gaps by gaps before them between which are siblings that come before the child; gains some.
+                As children are placed in their order, they come before later ones, too.
+        """
         first, last = self.places[self.inlines[child].parent]
+        passed = list[int]()
         while first <= gap < last and (holder := holders[gap - first]):
             if holder < child:
-                gap = self.places[holder].stop
+                passed.append(gap)
+                gap = jumps.get(gap, self.places[holder].stop)
             elif gap > self.places[holder].start:
                 gap = self.places[holder].start
             else:
                 break
+        jumps.update(dict.fromkeys(passed, gap))
         return gap
 
 
@@ -315,10 +397,12 @@ def write_tags(segment: Segment, draft: Draft, places: Sequence[Place]) -> str:
     written = list[str]()
     position = 0
 
+    text = draft.join()
+
     def write_text(end: int) -> None:
         nonlocal position
         if end > position:
-            written.append(escape(draft.text[position:end]))
+            written.append(escape(text[position:end]))
             position = end
 
     def find_gap(unit: int, inside: Place) -> int:
@@ -346,13 +430,13 @@ def write_tags(segment: Segment, draft: Draft, places: Sequence[Place]) -> str:
             continue
         gap = find_gap(places[child].start, places[number])
         if inline.is_space:  # it is the space
-            write_text(position + len(draft.text[position:gap].rstrip()))
+            write_text(position + len(text[position:gap].rstrip()))
             position = max(position, gap)
         write_text(gap)
         # What the translation has lost had spaces, probably.
         written.append(f" {inline.opening} " if inline.is_mark else inline.opening)
         opened.append((child, iter(children[child])))
-    write_text(len(draft.text))
+    write_text(len(text))
     return "".join(written)
 
 

@@ -95,9 +95,9 @@ ADDRESS = re.compile(r"://|@|\bwww\.")
 """What the text of a link has that is an address to read, not to translate."""
 LONGEST_ADDRESS = 2000
 """Characters of such a text; it limits the time to find those of links in links."""
-WORD_AT_END = re.compile(r"\w*\Z")
+WORD_AT_END = re.compile(r"(?<!\w)\w*\Z")
 WORD_AT_START = re.compile(r"\w*")
-PARTING = frozenset(".!?…:;")
+PARTING = {".", "!", "?", "…", ":", ";"}
 """Punctuation that nothing follows without a space."""
 WIDE = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef]")
 """Characters of scripts without spaces between words or, in Korean, between a word and its particles."""
@@ -374,19 +374,21 @@ def is_parted(before: str, after: str, closed: Set[str], opened: Set[str]) -> bo
     Args:
         closed, opened: names of the elements that end and begin between them.
     """
-    if not before or not (closed | opened):
-        return False
+    names = closed | opened
     left, right = WORD_AT_END.search(before)[0], WORD_AT_START.match(after)[0]  # type: ignore[index]  # always
-    is_end = before[-1] in PARTING
-    if not right or not (left or is_end):
+    is_end = before[-1:] in PARTING
+    if not names or not right or not (left or is_end):
         return False
-    if "button" in closed | opened or ("a" in closed and "a" in opened):
+    if "button" in names or ("a" in closed and "a" in opened):
         return True
-    if not (closed and opened) or WIDE.match(right) or WIDE.match(before[-1]):
+    is_part = not is_end and (len(left) == 1 or len(right) == 1 or not RAISED.isdisjoint(names))
+    if is_part or WIDE.match(right) or WIDE.match(before[-1]):
         return False
-    if not is_end and (len(left) == 1 or len(right) == 1 or not RAISED.isdisjoint(closed | opened)):
-        return False
-    return (right[0].isupper() and not left.isupper()) or not (closed | opened) <= IN_WORDS
+    begins = right[0].isupper() and not left.isupper()
+    if closed and opened:
+        return begins or not names <= IN_WORDS
+    # Text beside an element, such as <a>A title<span>Its source</span></a>; but YouTube may have a tag in it.
+    return begins and not names <= IN_WORDS and (is_end or " " in before)
 
 
 class Nesting:

@@ -1,5 +1,6 @@
 """HTML in, HTML out: a page's sentences are translated, and its tags put around what they were around."""
 
+import functools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -43,8 +44,8 @@ class HtmlPage:
             for start, stop in spans
         ]
 
-    def write(self, translations: Sequence[Traced]) -> str:
-        """Return the page with the translations of its sentences."""
+    def write(self, translations: Sequence[Traced], on_emptied: Callable[[int], object] | None = None) -> str:
+        """Return the page with the translations of its sentences; `on_emptied` as in `write_segment`."""
         following = iter(translations)
         written = []
         for part, spans in zip(self._parts, self._spans, strict=True):
@@ -52,7 +53,7 @@ class HtmlPage:
                 written.append(part)
             else:
                 sentences = [TranslatedSentence(start, stop, next(following)) for start, stop in spans]
-                written.append(write_segment(part, sentences, self._target))
+                written.append(write_segment(part, sentences, self._target, on_emptied))
         return "".join(written)
 
 
@@ -72,9 +73,23 @@ class TranslatedPage:
         """Number of the page's characters that the model never saw."""
         return sum(best.unknown_characters for best, *_ in self.translations)
 
+    @property
+    def emptied_elements(self) -> int:
+        """Number of the inline elements, such as links, that had a word and have none in `of_rank(0)`."""
+        return self._best[1]
+
     def of_rank(self, rank: int) -> str:
         """Return the page in which each sentence's translation has this rank, from 0, or its last."""
+        if rank == 0:
+            return self._best[0]
         return self.page.write([ranked[min(rank, len(ranked) - 1)] for ranked in self.translations])
+
+    @functools.cached_property
+    def _best(self) -> tuple[str, int]:
+        """The page with the best translations, and the number of its emptied elements."""
+        emptied = list[int]()
+        page = self.page.write([best for best, *_ in self.translations], emptied.append)
+        return page, sum(emptied)
 
 
 def find_sentences(text: str, split: Callable[[str], Sequence[str]]) -> Iterator[tuple[int, int]]:

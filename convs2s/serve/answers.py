@@ -29,6 +29,9 @@ class Translated(BaseModel):
     alternatives: list[str] | list[list[str]] | None = Field(None, description="Best first, if requested.")
     detectedLanguage: Detected | list[Detected] | None = Field(None, description="If the source was auto.")
     unknownCharacters: int | None = Field(None, description=UNKNOWN)
+    emptiedElements: int | None = Field(
+        None, description="Number of elements of pages that had a word and have none now, if any."
+    )
 
 
 class Language(BaseModel):
@@ -124,6 +127,11 @@ def join_translations(lines: Sequence[Lines], rank: int) -> str:
 def count_unknown(lines: Sequence[Lines]) -> int | None:
     """Return the number of characters of some lines that the model never saw; None if there are none."""
     return sum(line.unknown_characters for line in lines) or None
+
+
+def count_emptied(lines: Sequence[Lines]) -> int | None:
+    """Return the number of elements of pages that have lost all their words; None if there are none."""
+    return sum(line.emptied_elements for line in lines if isinstance(line, TranslatedPage)) or None
 
 
 def describe_pair(pair: LanguagePair) -> Model:

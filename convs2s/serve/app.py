@@ -22,6 +22,7 @@ from convs2s.serve.answers import (
     Lines,
     Model,
     Translated,
+    count_emptied,
     count_unknown,
     describe_attention,
     describe_line,
@@ -127,6 +128,7 @@ def add_translations(
             alternatives=as_asked(further) if fields.alternatives else None,
             detectedLanguage=as_asked([detected] * len(texts)) if fields.source == "auto" else None,
             unknownCharacters=count_unknown([line for lines in texts for line in lines]),
+            emptiedElements=count_emptied([line for lines in texts for line in lines]),
         )
 
     @app.post("/detect", openapi_extra=describe_body(TextRequest))

@@ -29,6 +29,16 @@ def test_a_file_is_one_page(package: Path, tmp_path: Path, capsys: pytest.Captur
     assert "3 unknown characters" in capsys.readouterr().err
 
 
+def test_elements_that_lose_their_words_are_counted(
+    package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The model writes fewer words than there are elements."""
+    assert run(b"<a>Haus</a> " * 300, tmp_path, "--model", str(package)) == 0
+    emptied = (tmp_path / "out.html").read_bytes().count(b"<a></a>")
+    assert emptied > 0
+    assert f"had a word and have none in the translation: {emptied}" in capsys.readouterr().err
+
+
 def test_options_are_those_of_text(package: Path, tmp_path: Path) -> None:
     """Compressed pages, samples, and each segment as a whole."""
     options = ("--model", str(package), "--no-split-sentences", "--sample", "--seed", "3")

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from convs2s.html.inline_tags import Traced, TranslatedSentence, Word, write_segment
-from convs2s.html.segments import read_page
+from convs2s.html.segments import Segment, read_page
 
 
 def reverse(sentence: str) -> Traced:
@@ -143,6 +143,12 @@ def test_tags_are_placed_by_links(page: str, translations: list[str], written: s
         ("<code>x</code> x ", ""),
         ("x<br>", ""),
         ("<i>x <b></b></i> ", ""),
+        ("<a>x ", "</a>"),
+        ("<a>Home</a><a>News</a>", ""),
+        ("<b><i>x</b> y</i> ", ""),
+        ("x<i> </i>", ""),
+        ("<i></i>x ", ""),
+        ("x", "<b>y</b>"),
     ],
 )
 def test_placing_takes_linear_time(pieces: tuple[str, str]) -> None:
@@ -156,3 +162,57 @@ def test_placing_takes_linear_time(pieces: tuple[str, str]) -> None:
 
     # The longer takes 10 times as long, and would take 100 times.
     assert measure(4000) < 40 * measure(400) + 0.05
+
+
+def test_links_in_links_take_linear_time() -> None:
+    """Each link was once compared with an address, with all that is in it: 35 s for 10,000 characters."""
+
+    def measure(count: int) -> float:
+        begin = time.process_time()
+        write("<a>" * 100 + "x@ " * count + "</a>" * 100)
+        return time.process_time() - begin
+
+    assert measure(8000) < 40 * measure(800) + 0.05
+
+
+def test_placing_lost_elements_takes_linear_time() -> None:
+    """Half of the elements have lost their words, and each seeks a place beside all others."""
+
+    def measure(count: int) -> float:
+        [_, segment, _] = read_page("<i>x</i> " * count)
+        assert isinstance(segment, Segment)
+        places = range(0, 2 * count, 4)
+        translation = trace(" ".join("X" for _ in places), [[place] for place in reversed(places)])
+        begin = time.process_time()
+        write_segment(segment, [TranslatedSentence(0, len(segment.text), translation)], "en")
+        return time.process_time() - begin
+
+    assert measure(10_000) < 40 * measure(1000) + 0.05
+
+
+@pytest.mark.parametrize(
+    ("page", "translation", "written", "emptied"),
+    [
+        # A word nearby that is nobody's, or one of a sibling that has others.
+        ("x <a>one</a> y z", "X=0 Y=2 Z=3", "X <a>Y</a> Z", 0),
+        ("<a>one</a> x <a>two</a>", "X=1 Eins=0", "<a>X</a> <a>Eins</a>", 0),
+        ("<a>one</a> <a>two</a>", "Eins=0 zwei=0", "<a>Eins</a> <a>zwei</a>", 0),
+        ("<a>one</a> <a>two</a>", "Eins=1 zwei=1", "<a>Eins</a> <a>zwei</a>", 0),
+        ("<i>a</i> <i>b</i> <i>c</i>", "A=0 A=0 B=1 A=0", "<i>A A</i> <i>B</i> <i>A</i>", 0),
+        # Not its only one; elements without a word have none to lose.
+        ("<i>dog</i> <i>dog</i> <i>dog</i>", "Hund=0 Hund=0", "<i>Hund</i> <i>Hund</i><i></i>", 1),
+        ("<a>one <i>two</i></a> x", "", "<a><i></i></a>", 2),
+        ("one <b>12</b> <i>!</i>", "Eins=0", "<b>Eins</b><i></i>", 0),
+        ("one <i>two</i>", "12=0 !=1", "12 <i>!</i>", 1),
+    ],
+)
+def test_emptied_elements_take_a_word_or_are_counted(
+    page: str, translation: str, written: str, emptied: int
+) -> None:
+    """A link or a button without text cannot be used."""
+    counts = list[int]()
+    [_, segment, _] = read_page(page)
+    assert isinstance(segment, Segment)
+    sentence = TranslatedSentence(0, len(segment.text), link(segment.text, translation))
+    assert write_segment(segment, [sentence], "en", counts.append) == written
+    assert counts == [emptied]

@@ -73,6 +73,7 @@ def show(page: str) -> str:
         ("<span>My brother</span><span>My sister</span>", "[My brother/My sister]"),
         ("<i><span>my brother</span></i><b><span>my sister</span></b>", "[my brother/my sister]"),
         ("<b>Author:</b><i>John</i><span>12 May</span>", "[Author:/John/12 May]"),
+        ("<a>A title<span>Its source</span></a><b>You<span>Tube</span></b>", "[A title/Its source/YouTube]"),
         ("<button>Save</button><button>Cancel</button>or", "[Save/Cancel/or]"),
         ("<a>1</a><a>2</a><a>Next</a>", "[1/2/Next]"),
         ("<a>首页</a><a>新闻</a>", "[首页/新闻]"),

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.package.html_page import read_html, trace, translate_html
+from convs2s.html.inline_tags import Traced, Word
+from convs2s.package.html_page import TranslatedPage, read_html, trace, translate_html
 from convs2s.package.translator import Translator, load
 from convs2s.text.words.tokenization import Tokenizer
 from tests.decode.parrot import TOKENIZE, word_parrot, write_vocabulary
@@ -95,3 +96,14 @@ def test_words_have_the_places_that_they_come_from(tmp_path: Path) -> None:
     assert [sentence[origin] for origin in copied["Łódź"]] == ["d"]
     places = {sentence.index(text) + len(text) // 2 for text in ("ein", "Haus", "Łódź", "und")}
     assert {place for word in traced.words for place in word.origins} <= places | set(range(8, len(sentence)))
+
+
+def test_elements_that_have_lost_their_words_are_counted(parrot: Translator) -> None:
+    """Only in the translation that is written first."""
+    page = read_html(parrot, "<p><i>Hund</i> <i>Hund</i></p><p><b>Haus</b></p>")
+    lost = Traced("Hund", [Word(0, 4, [0])])
+    kept = Traced("Haus", [Word(0, 4, [0])])
+    translated = TranslatedPage(page, [[lost, kept], [kept]])
+    assert translated.emptied_elements == 1
+    assert translated.of_rank(0) == "<p><i>Hund</i><i></i></p><p><b>Haus</b></p>"
+    assert translated.of_rank(1) == "<p><i>Haus</i><i></i></p><p><b>Haus</b></p>"

@@ -33,6 +33,13 @@ def test_pages_are_translated_as_in_python(server: str, pairs: list[LanguagePair
         assert translated[0].count(part) == PAGE.count(part)
 
 
+def test_elements_that_lose_their_words_are_counted(server: str) -> None:
+    """The model writes fewer words than there are elements; the key is absent where none is lost."""
+    answer = post(server, q="<a>Haus</a> " * 300).json()
+    assert answer["emptiedElements"] == answer["translatedText"].count("<a></a>") > 0
+    assert "emptiedElements" not in post(server, q="<p>Haus</p>").json()
+
+
 def test_alternatives_are_whole_pages(server: str, pairs: list[LanguagePair]) -> None:
     """In each, all sentences have the translation of one rank."""
     answer = post(server, q=PAGE, alternatives=2).json()
