@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from convs2s.text.literals import hide_literals, show_literals
+from convs2s.text.literals import Hidden, hide_literals, show_literals
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.words.characters import SENTENCE_ENDS, combines, has_letters, is_accent, is_letter
 from convs2s.text.words.places import locate_words
@@ -58,7 +58,7 @@ class SourceLine:
     seen: list[str]
     left_out: list[LeftOut] = field(default_factory=list)
     unknown: int = 0
-    hidden: list[str] = field(default_factory=list)
+    hidden: list[Hidden] = field(default_factory=list)
 
     @property
     def words(self) -> list[str]:
@@ -128,7 +128,7 @@ def read_between_literals(line: str, tokenize: Callable[[str], list[str]], codec
     """Return a line as `read_source`, with its literals left out, too; they do not count as unknown."""
     shown, hidden = hide_literals(line)
     source = read_source(shown, tokenize, codec)
-    literals = sum(text != OBJECT for text in hidden)
+    literals = sum(literal.text != OBJECT for literal in hidden)
     return replace(source, hidden=hidden, unknown=source.unknown - literals) if hidden else source
 
 

@@ -17,6 +17,7 @@ from jaxtyping import Float
 from convs2s.base.files import atomic_path, read_lines, write_lines
 from convs2s.base.messages import inflect
 from convs2s.decode.unknown_replacement import Unknown
+from convs2s.text.literals import Hidden
 from convs2s.text.words.tokenization import Tokenizer
 
 DECIMALS = 4  # the last digits of a sum depend on the number of threads; files must not
@@ -81,7 +82,7 @@ class Hypothesis:
     places: list[int] = field(default_factory=list)
     unknown_characters: int = 0
     source_pieces: list[int] = field(default_factory=list, compare=False)
-    hidden: list[str] = field(default_factory=list)
+    hidden: list[Hidden] = field(default_factory=list)
 
 
 def write_translations(

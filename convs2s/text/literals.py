@@ -6,6 +6,7 @@ the patterns of all kinds. They take linear time: a match begins only where what
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from convs2s.text.words.tokenization import OBJECT
 
@@ -19,7 +20,13 @@ FILE_ENDINGS = (
     "ipynb|iso|jar|java|jpe?g|jsx?|jsonl?|log|md|mkv|mov|mp[34]|odt|ogg|pdf|php|png|pptx?|py|rar|rs|rst|rtf|sh|sql|srt|svg|"
     "tar|tex|tgz|tiff?|tmx|toml|tsv|tsx?|txt|wav|webp|xlsx?|xliff?|xlf|xml|ya?ml|zip"
 )
+LABEL = (
+    r"(?m:^)[ \t]*(?:(?:[-–—*+•⁃‣◦]|--|#{1,6}|>{1,3})(?=[ \t])|[-–—](?=[^\W\d_])|"
+    r"\(?(?:\d{1,3}[.)]{1,2}|[a-z][.)]|[A-Z]\)|[ivx]{2,5}[.)])(?=[ \t]))"
+)
+"""What marks an item of a list, a heading, a quotation or a speech at the start of a line."""
 LITERALS = {
+    "labels": LABEL,
     "template code": (
         r"<\?(?:(?!<\?|\?>).)*\?>|<%(?:(?!<%|%>).)*%>|\{%(?:(?!\{%|%\}).)*%\}|\{#(?:(?!\{#|#\}).)*#\}"
     ),
@@ -38,8 +45,8 @@ LITERALS = {
         rf"(?![{W}])"
     ),
     "mentions": (
-        rf"(?<![{W}@/.])@[A-Za-z0-9_-]+/[A-Za-z0-9_.-]*[A-Za-z0-9_]|"
-        rf"(?<![{W}@/.])@[A-Za-z_][{W}]*(?:\.[{W}]+)*(?:@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)?"
+        rf"(?<![{W}@/])@[A-Za-z0-9_-]+/[A-Za-z0-9_.-]*[A-Za-z0-9_]|"
+        rf"(?<![{W}@/])@[A-Za-z_][{W}]*(?:\.[{W}]+)*(?:@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)?"
     ),
     "hashtags": r"(?<![\w&#/])#(?=\w*[^\W\d_])\w+",
     "placeholders": (
@@ -80,38 +87,70 @@ LITERALS = {
 }
 """Regular expressions by kind; where several match at a place, the first counts."""
 LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
-SIGN = re.compile(r"[<{%@#\[|\\$^/]|[.:;=](?=\S)|\(\)|[vV]\d|xD|(?<!\S)\S{100}")
+SIGN = re.compile(
+    r"[<{%@#\[|\\$^/]|[.:;=](?=\S)|\(\)|[vV]\d|xD|(?<!\S)\S{100}|(?m:^)\s*(?:[-–—*+•⁃‣◦>(]|[0-9A-Za-z]{1,5}[.)])"
+)
 """Something that every literal contains; most text has none, and looking for it is fast."""
 LITERAL = re.compile("|".join(f"(?:{pattern})" for pattern in LITERALS.values()))
 
 
+NO_PUNCTUATION = re.compile(rf"[\w\s{OBJECT}]")
+NUMBERS = re.compile(r"[\W_]*\d[\W\d_]*")
+
+
+class Hidden(NamedTuple):
+    """A literal, or an object of the text itself.
+
+    Attributes:
+        text: of the literal.
+        left, right: the punctuation that touches it; empty if there is none.
+    """
+
+    text: str
+    left: str = ""
+    right: str = ""
+
+
 def find_literals(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each literal; none has a line end."""
+    """Yield start and end of each literal; none has a line end. A line of numbers alone is one."""
     for line in LINE.finditer(text):
-        if SIGN.search(line[0]):
+        if NUMBERS.fullmatch(line[0]):
+            yield line.end() - len(line[0].lstrip()), line.start() + len(line[0].rstrip())
+        elif SIGN.search(line[0]):
             for match in LITERAL.finditer(text, *line.span()):
                 yield match.span()
 
 
-def hide_literals(text: str) -> tuple[str, list[str]]:
+def hide_literals(text: str) -> tuple[str, list[Hidden]]:
     """Return a text with `OBJECT` in the place of each literal, and what each of its objects stands for."""
-    parts, hidden = list[str](), list[str]()
+    parts, hidden = list[str](), list[Hidden]()
     position = 0
 
     def add(part: str) -> None:
         parts.append(part)
-        hidden.extend(OBJECT * part.count(OBJECT))
+        hidden.extend([Hidden(OBJECT)] * part.count(OBJECT))
 
     for start, end in find_literals(text):
         add(text[position:start])
         parts.append(OBJECT)
-        hidden.append(text[start:end])
+        left, right = text[max(position, start - 1) : start], text[end : end + 1]
+        hidden.append(Hidden(text[start:end], *(NO_PUNCTUATION.sub("", beside) for beside in (left, right))))
         position = end
     add(text[position:])
     return "".join(parts), hidden
 
 
-def show_literals(text: str, hidden: Iterator[str]) -> str:
-    """Return a text in which each `OBJECT` is replaced by the next of what is hidden."""
+def show_literals(text: str, hidden: Iterator[Hidden]) -> str:
+    """Return a text in which each `OBJECT` is replaced by the next of what is hidden.
+
+    A space between it and punctuation is left out where there was none.
+    """
     first, *rest = text.split(OBJECT)
-    return first + "".join(next(hidden, OBJECT) + part for part in rest)
+    parts = [first]
+    for part in rest:
+        literal = next(hidden, Hidden(OBJECT))
+        if literal.left and parts[-1].endswith(literal.left + " "):
+            parts[-1] = parts[-1][:-1]
+        follows = literal.right and part.startswith(" " + literal.right)
+        parts += [literal.text, part[1:] if follows else part]
+    return "".join(parts)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from sentencex import segment
 
-from convs2s.text.literals import find_literals
+from convs2s.text import literals
 from convs2s.text.words.characters import SENTENCE_ENDS, find_letter
 
 UNUSUAL = re.compile(r"[\s\ud800-\udfff]")
@@ -39,6 +39,7 @@ INITIAL = re.compile(r"(?<![\w.°])([A-ZÀ-ÖØ-ÞА-ЯЁ])\.\s+\Z")
 """A single capital letter at the end, such as M. in French, but not the last one of U.S. or 20 °C."""
 LABEL = re.compile(r"(?<!\S)[•⁃*-]?\s?[(\[]?(\d{1,3}|[A-Za-z]|[ivx]{2,5})[.)\]]{1,3}(?=\s)")
 """The number or letter of an item in a list."""
+AT_START = re.compile(literals.LABEL)
 LABEL_ALONE = re.compile(rf"\s*{LABEL.pattern}\s*")
 ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x")
 SMILEY = re.compile(r"\s(?:[:;]['’-]?[()DP]|[\U0001f600-\U0001f64f]+)\s+(?=\S)")
@@ -108,9 +109,12 @@ def mask_literals(text: str) -> str:
     """Return a text in which the punctuation of literals is hidden."""
     parts = list[str]()
     position = 0
-    for start, end in find_literals(text):
-        if text[start] != "[":  # sentencex knows footnotes
-            parts += [text[position:start], re.sub(r"\W", "X", text[start:end])]
+    for start, end in literals.find_literals(text):
+        if text[start] != "[" and not AT_START.match(text, start):  # sentencex knows footnotes and lists
+            masked = re.sub(r"\W", "X", text[start:end])
+            # Nor does a sentence end where a literal follows without a space.
+            touches = start > 0 and not text[start - 1].isspace()
+            parts += [text[position:start], "x" + masked[1:] if touches else masked]
             position = end
     return "".join(parts) + text[position:]
 

@@ -12,6 +12,7 @@ from tests.text.test_literals import LITERALS
 SENTENCES = [
     "{} ist ein Haus.", "Das {} ist ein Haus.", "Das ist ein Haus {}.", "Das ist ein Haus. {}",
     "Das ({}) ist ein Haus.", "Das ist {}, und noch eins.", "{} ist {} und noch {}.", "{}", "{} {}",
+    "{}, {}! Hund", "- Das {} ist", "2. Haus", "12.5",
     f"Das {OBJECT} ist {{}} ein {OBJECT} Haus.", "Das {} 🙂 ist ein Haus 🙂 {}.", "Łódź ist {}.",
 ]  # fmt: skip
 
@@ -37,6 +38,12 @@ def test_a_literal_is_in_its_place_once_byte_for_byte(
     assert translators[0].translate(texts) == texts
     for source in translators[0].read(texts):
         assert not any(set("<>{}%/@#\\[]") & set(word) for word in source.seen)
+
+
+def test_no_space_comes_between_punctuation_and_a_literal(translators: tuple[Translator, Translator]) -> None:
+    """A footnote stays at its sentence, the end of a template's block at its text."""
+    texts = ["Das ist ein Haus.[2] Das ist ein Hund![3]", "{% if x %}Das ist ein Haus.{% endif %}", "{x}.{y}"]
+    assert translators[0].translate(texts) == texts
 
 
 def test_literals_are_no_unknown_characters(translators: tuple[Translator, Translator]) -> None:
