@@ -99,6 +99,13 @@ OPTIONS = {
             "translate each sentence of a line by itself, as it was trained, and keep the space between them "
             "(default: yes for typed lines, unless the model folder says no; no for a file or a pipe)",
         ),
+        Option(
+            "--capitals",
+            YES_OR_NO,
+            "lower what is in capitals or title case for the model, and raise the translation of what was in "
+            "capitals (default: yes)",
+            changes_folder=True,
+        ),
     ),
     "output": (
         Option(

@@ -69,3 +69,6 @@ class PackagedTranslateParams(TranslateParams):
 
     split_sentences: bool = later(True, since="1.1.0")
     """Whether text that users send is translated sentence by sentence."""
+    capitals: bool = later(True, since="1.2.0")
+    """Whether lines and words in capitals or title case are lowered for the model, and full-width characters
+    narrowed."""

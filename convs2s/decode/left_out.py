@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from convs2s.text.literals import Hidden, hide_literals, show_literals
+from convs2s.text.literals import Hidden, show_literals
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.words.characters import SENTENCE_ENDS, combines, has_letters, is_accent, is_letter
 from convs2s.text.words.places import locate_words
@@ -53,12 +53,20 @@ class SourceLine:
         left_out: the rest of the line, in order.
         unknown: number of characters that the model never saw.
         hidden: what each `OBJECT` of the line stands for, in order; empty if for itself.
+        raised: the indices in `seen` of the words that were in capitals, if the model sees them lowered; in a
+            line in capitals, of all words.
     """
 
     seen: list[str]
     left_out: list[LeftOut] = field(default_factory=list)
     unknown: int = 0
     hidden: list[Hidden] = field(default_factory=list)
+    raised: frozenset[int] = frozenset()
+
+    @property
+    def is_raised(self) -> bool:
+        """Whether the whole line was in capitals, and the model sees it lowered."""
+        return bool(self.raised) and len(self.raised) == len(self.seen)
 
     @property
     def words(self) -> list[str]:
@@ -75,6 +83,11 @@ class SourceLine:
             words += [*self.seen[start : item.before], *item.text.split()]
             start = item.before
         return words + self.seen[start:]
+
+    def with_literals(self, hidden: list[Hidden]) -> "SourceLine":
+        """Return the same line with what each `OBJECT` stands for; literals do not count as unknown."""
+        literals = sum(literal.text != OBJECT for literal in hidden)
+        return replace(self, hidden=hidden, unknown=self.unknown - literals)
 
     def locate(self) -> tuple[list[int], list[int]]:
         """Return the indices in `words` of the words that the model sees, and of where each run begins."""
@@ -122,14 +135,6 @@ def read_source(line: str, tokenize: Callable[[str], list[str]], codec: Codec) -
         is_inside = before > 0 and ends[before - 1] > place
         left_out.append(replace(run, before=before, is_inside=is_inside))
     return SourceLine(seen, left_out, unknown)
-
-
-def read_between_literals(line: str, tokenize: Callable[[str], list[str]], codec: Codec) -> SourceLine:
-    """Return a line as `read_source`, with its literals left out, too; they do not count as unknown."""
-    shown, hidden = hide_literals(line)
-    source = read_source(shown, tokenize, codec)
-    literals = sum(literal.text != OBJECT for literal in hidden)
-    return replace(source, hidden=hidden, unknown=source.unknown - literals) if hidden else source
 
 
 def find_unknown(line: str, is_known: Callable[[str], bool]) -> Iterator[tuple[int, int]]:

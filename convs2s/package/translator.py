@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from convs2s.config.faults import validate
 from convs2s.config.text import SelectionParams
 from convs2s.config.translate import PackagedTranslateParams, SearchPlace
-from convs2s.decode.left_out import SourceLine, read_between_literals, read_source
+from convs2s.decode.capitals import CapitalsReader, raise_words
+from convs2s.decode.left_out import SourceLine, read_source
 from convs2s.decode.links import attend_words, list_owners
 from convs2s.decode.load import load_word_translator
 from convs2s.decode.parallel import run_in_processes
@@ -22,8 +23,9 @@ from convs2s.decode.word_translator import GivenScore, WordTranslator
 from convs2s.package.facts import Facts, read_facts
 from convs2s.package.folder import check_same, check_whole, load_tokenizers, read_settings
 from convs2s.text.alignment.dictionary import read_dictionary
-from convs2s.text.literals import show_literals
+from convs2s.text.literals import hide_literals, show_literals
 from convs2s.text.sentences import join_sentences, split_sentences
+from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.words.tokenization import Tokenizer
 
 Texts = TypeVar("Texts", str, Sequence[str])
@@ -37,18 +39,21 @@ SELECTION = SelectionParams(common=500, candidates=100)
 class Translation:
     """A translation of one text.
 
+    Scores, tokens and attention are of what the model saw: without what was left out of the text, and in the
+    case of a normal sentence if the text was in capitals.
+
     Attributes:
         text: detokenized, on one line.
         score: log_likelihood / |y|^alpha.
         log_likelihood: in nats.
         tokens: the model's output, EOS last; empty for an empty text.
-        words: the words that make up the text, with what was put back.
+        words: the words that make up the text, with what was put back, in capitals if the source's were.
         replacements: the words that were unknown and have been replaced.
         attention: if requested, for the best translation of each text only, with the tokens of both.
         sources: for each token, the index of the source word attended to most, -1 if there is none; words
             are those of the whole text, also where the model saw only a part of them.
         put_back: what was left out of the text, as the model never saw its characters, and put back into the
-            translation. Scores, tokens and attention are of what the model saw.
+            translation.
         places: the indices of the words that the tokens spell among `words`; empty if nothing was put back.
         unknown_characters: number of the text's characters that the model never saw.
         source_pieces: for each token, the index of the source piece attended to most, of those that the model
@@ -109,6 +114,8 @@ class Translator:
         facts: what is known about the model, or the first of an ensemble; None if nothing is.
         splits_sentences: whether texts are translated sentence by sentence unless a call says otherwise.
         keeps_literals: whether addresses, placeholders and other literals are kept as they are.
+        capitals: whether what a text has in capitals or title case is lowered for the model, and full-width
+            characters narrowed. A model of lowercased or truecased text has its own way.
     """
 
     def __init__(
@@ -120,6 +127,7 @@ class Translator:
         facts: Facts | None = None,
         splits_sentences: bool = True,
         keeps_literals: bool = True,
+        capitals: bool = True,
     ) -> None:
         self.words = words
         self.source = source
@@ -127,7 +135,9 @@ class Translator:
         self.dictionary = dictionary
         self.facts = facts
         self.splits_sentences = splits_sentences
-        self._read_line = read_between_literals if keeps_literals else read_source
+        self._keeps_literals = keeps_literals
+        has_case = not (source.params.lowercase or source.params.truecase)
+        self._capitals = CapitalsReader(words.source, source.language) if capitals and has_case else None
 
     def translate(
         self,
@@ -208,7 +218,8 @@ class Translator:
 
         Literals, such as addresses and placeholders, characters that the model never saw in training, such as
         emoji or another script, and words with such letters are left out of what it translates, and put back
-        into the translation.
+        into the translation. A text in capitals or title case is translated as a normal sentence, and the
+        translation of what was in capitals is in capitals; a text with a prefix stays as it is.
 
         Args:
             texts: several; a single one counts as a list.
@@ -225,6 +236,10 @@ class Translator:
             read_prefixes = [SourceLine([])] * len(sources)
         else:
             read_prefixes = [self._read_target(prefix) for prefix in as_texts(prefixes)]
+            sources = [
+                self._read_as_written(text) if prefix.words else source
+                for text, source, prefix in zip(as_texts(texts), sources, read_prefixes, strict=True)
+            ]
 
         def finish(number: int, hypotheses: list[Hypothesis]) -> list[Translation]:
             source, prefix = sources[number], read_prefixes[number]
@@ -240,15 +255,11 @@ class Translator:
         )
 
     def read(self, texts: str | Sequence[str]) -> list[SourceLine]:
-        """Return the words of each text, and those that the model sees; with a GPU, by several processes."""
+        """Return the words of each text, and those that the model sees; with a GPU, by several processes.
 
-        def read_all(part: list[str]) -> list[SourceLine]:
-            return [self._read_line(text, self.source.tokenize, self.words.source) for text in part]
-
-        rows = as_texts(texts)
-        parts = [rows[start : start + READ_AT_ONCE] for start in range(0, len(rows), READ_AT_ONCE)]
-        read = run_in_processes(read_all, parts, self.words.processes_beside)
-        return list(itertools.chain.from_iterable(read))
+        Words are in the case in which the model sees them.
+        """
+        return self._read_all(texts, self._read_source)
 
     def score(
         self,
@@ -259,12 +270,13 @@ class Translator:
         """Return the likelihood of the given translation of each text; `on_done` as `translate_n_best`.
 
         Literals, characters that the model never saw, and words with such letters are left out of both.
+        Capitals stay.
 
         Raises:
             ValueError: if the numbers of translations and texts differ, or the model's scores are not
                 numbers.
         """
-        sources = self.read(texts)
+        sources = self._read_all(texts, self._read_as_written)
         targets = [self._read_target(text) for text in as_texts(translations)]
         scores = self.words.score([s.seen for s in sources], [t.seen for t in targets], on_done)
         return [
@@ -285,9 +297,35 @@ class Translator:
         links.update((item.source, item.word) for item in translation.put_back)
         return sorted(links)
 
+    def _read_all(self, texts: str | Sequence[str], read: Callable[[str], SourceLine]) -> list[SourceLine]:
+        """Return each text as `read` reads it; with a GPU, by several processes."""
+        rows = as_texts(texts)
+        parts = [rows[start : start + READ_AT_ONCE] for start in range(0, len(rows), READ_AT_ONCE)]
+        lines = run_in_processes(
+            lambda part: [read(text) for text in part], parts, self.words.processes_beside
+        )
+        return list(itertools.chain.from_iterable(lines))
+
+    def _read_source(self, text: str) -> SourceLine:
+        """Return the words of a text in the source language, and those that the model sees."""
+        line = self._read_as_written(text)
+        return line if self._capitals is None else self._capitals.lower(line)
+
+    def _read_as_written(self, text: str) -> SourceLine:
+        """Return the same with capitals as they are."""
+        rewrite = str if self._capitals is None else self._capitals.rewrite_unseen
+        return self._read_line(text, self.source, self.words.source, rewrite)
+
     def _read_target(self, text: str) -> SourceLine:
         """Return the words of a text in the target language, and those that the model sees."""
-        return self._read_line(text, self.target.tokenize, self.words.target)
+        return self._read_line(text, self.target, self.words.target)
+
+    def _read_line(
+        self, text: str, tokenizer: Tokenizer, codec: Codec, rewrite: Callable[[str], str] = str
+    ) -> SourceLine:
+        """Return the words of a text, rewritten but for its literals, and those that the model sees."""
+        shown, hidden = hide_literals(text) if self._keeps_literals else (text, [])
+        return read_source(rewrite(shown), tokenizer.tokenize, codec).with_literals(hidden)
 
     def _finish(self, source: SourceLine, hypothesis: Hypothesis, prefix: SourceLine) -> Translation:
         hypothesis = put_back(source, hypothesis, self.words.target, self.target.restore_case, prefix)
@@ -301,6 +339,7 @@ class Translator:
         replacements = list[Replacement]()
         if self.dictionary is not None:
             words, replacements = replace_unknowns(source.words, words, unknowns, self.dictionary)
+        words = raise_words(words, source, hypothesis, self.words.target, self.target.language)
         is_copy = not (hypothesis.tokens or prefix.words)  # of the source, which the model never saw
         text = one_line(" ".join(words) if is_copy else self.target.detokenize(words))
         hidden = iter(hypothesis.hidden)
@@ -355,7 +394,7 @@ def load(
         keep_literals: whether addresses, placeholders and other parts of a text that are no language are kept
             as they are; False: the model translates them.
         changes: new values for keys of the section `translate` of params.yaml, such as beam_size=1, or for
-            split_sentences.
+            split_sentences or capitals; capitals=False gives the model each text in the case that it has.
 
     Raises:
         FileNotFoundError: if a file of a model folder is missing.
@@ -384,4 +423,5 @@ def load(
         read_facts(paths[0]),
         params.split_sentences,
         keep_literals,
+        params.capitals,
     )

@@ -10,6 +10,8 @@ list_words = re.compile(f"{LETTER}+").findall
 """Returns the runs of letters in a text."""
 SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？")
 """Punctuation at the end of a sentence."""
+FULL_WIDTH = {code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
+"""For str.translate: full-width letters, digits and signs to those of normal width."""
 
 
 def has_letters(text: str) -> bool:

@@ -1,16 +1,20 @@
 """Letters and signs that languages treat in their own way: case, Romanian diacritics, typography."""
 
 import re
+import unicodedata
 
 from convs2s.text.words.characters import LETTER
 
 DOTTED_AND_DOTLESS = ("az", "crh", "tr")
 """ISO 639 codes of languages in which i and ı are two letters, with the capitals İ and I."""
+CAPITALIZES_NOUNS = ("de", "lb")
+"""ISO 639 codes of languages that capitalize all nouns, and have no title case."""
 SMALL_I, CAPITAL_I = str.maketrans("İI", "iı"), str.maketrans("iı", "İI")
 # Older text has look-alike cedillas, because older fonts and encodings lacked the right letters.
 CEDILLA_TO_COMMA = str.maketrans("ŞşŢţ", "ȘșȚț")
 PLAIN = str.maketrans("ȘșȚțĂăÂâÎî", "SsTtAaAaIi")
 NO_BREAK = "\u00a0"
+ACUTE = "\u0301"
 QUOTES = {
     **dict.fromkeys(("bg", "cs", "de", "et", "is", "lt", "sk", "sl"), "„“"),
     **dict.fromkeys(("hr", "hu", "pl", "ro", "sr"), "„”"),
@@ -27,6 +31,18 @@ FRENCH_SPACE = re.compile(r" (?=[;:!?%»])|(?<=«) ")
 def lower(text: str, language: str) -> str:
     """Return a text in lowercase."""
     return (text.translate(SMALL_I) if language in DOTTED_AND_DOTLESS else text).lower()
+
+
+def upper(text: str, language: str) -> str:
+    """Return a text in capitals, as headings have it.
+
+    Letters without title case stay: Georgian has capitals for headlines only. Greek capitals have no accents.
+    """
+    if language in DOTTED_AND_DOTLESS:
+        text = text.translate(CAPITAL_I)
+    if language == "el":
+        text = unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).replace(ACUTE, ""))
+    return "".join(letter if letter.title() == letter else letter.upper() for letter in text)
 
 
 def capitalize(word: str, language: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from convs2s.text.words.characters import has_letters, is_letter
+from convs2s.text.words.characters import FULL_WIDTH, has_letters, is_letter
 
 NEARBY = 30
 """Characters within which a word is looked for, as the tokenizer may have rewritten those before it."""
@@ -17,11 +17,12 @@ def locate_words(text: str, words: Sequence[str]) -> tuple[list[int], list[int]]
     starts, ends = list[int](), list[int]()
     position = 0  # where the last word ends
     lowered = text.lower() if len(text.lower()) == len(text) else text
+    lowered = lowered.translate(FULL_WIDTH)
     for word in words:
         while text[position : position + 1].isspace():
             position += 1
         nearby = NEARBY if has_letters(word) else 0
-        at = lowered.find(word.lower(), position, position + len(word) + nearby)
+        at = lowered.find(word.lower().translate(FULL_WIDTH), position, position + len(word) + nearby)
         starts.append(min(position if at < 0 else at, len(text)))
         ends.append(min(starts[-1] + (1 if at < 0 else len(word)), len(text)))
         position = ends[-1]
