@@ -75,6 +75,14 @@ def test_other_text_is_unchanged(tmp_path: Path, text: str, pieces: bool) -> Non
     assert translator.read(text) == as_written.read(text)
 
 
+@pytest.mark.parametrize(("language", "second"), [("en", "changes"), ("de", "Changes")])
+def test_only_languages_with_common_nouns_in_lowercase_have_titles(
+    tmp_path: Path, language: str, second: str
+) -> None:
+    """In German, "Haben Sie Geld?" has as many capitals as a title."""
+    assert make_parrot(tmp_path, language).read("Save Changes")[0].seen == ["Save", second]
+
+
 @pytest.mark.parametrize("change", ["lowercase", "truecase"])
 def test_models_with_a_case_of_their_own_read_as_before(tmp_path: Path, change: str) -> None:
     """Their tokenizers change case, as they did in training."""

@@ -141,6 +141,7 @@ def test_reading_takes_time_in_proportion_to_the_line(translator: Translator, pa
         ("Das ist.", ["das", "ist", "."], [0, 4, 7]),
         ('"Das" ist-ein', ["&quot;", "Das", "&quot;", "ist", "@-@", "ein"], [0, 1, 4, 6, 9, 10]),
         ("Das\u200b… ist", ["Das", "...", "ist"], [0, 3, 6]),
+        ("ＤＡＳ\u3000ｉｓｔ.", ["Das", "ist", "."], [0, 4, 7]),
     ],
 )
 def test_words_are_located_in_their_text(text: str, words: list[str], starts: list[int]) -> None:
