@@ -71,16 +71,12 @@ class CapitalsReader:
         """
         words = source.seen
         capitals = [i for i, word in enumerate(words) if self._is_in_capitals(word)]
-        if any(count_cased(words[i]) > 1 for i in capitals):
-            if self._is_line_in_capitals(words):
-                lowered = {i for i in capitals if not self._is_acronym(words[i])}
-                raised = frozenset(range(len(words)))
-            else:
-                lowered = self._find_stressed(words, capitals)
-                raised = frozenset(lowered)
+        if capitals and self._is_line_in_capitals(words):
+            lowered = {i for i in capitals if not self._is_acronym(words[i])}
+            raised = frozenset(range(len(words)))
         else:
-            lowered = self._find_title_case(words)
-            raised = frozenset()
+            raised = frozenset(self._find_stressed(words, capitals))
+            lowered = self._find_title_case(words) | raised
         if not lowered:
             return source
         starts = find_starts(words)

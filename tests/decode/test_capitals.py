@@ -41,6 +41,8 @@ def make_parrot(folder: Path, language: str = "en", *, pieces: bool = False, **c
         ("DO NOT open the house.", "Do not open the house .", "DO NOT open the house."),
         ("The house is NOT old.", "The house is not old .", "The house is NOT old."),
         ("The Old House Is Sold", "The old house is sold", "The old house is sold"),
+        ("The NATO House", "The NATO house", "The NATO house"),
+        ("The Old House is NOT Sold", "The old house is not sold", "The old house is NOT sold"),
         ("Save Changes", "Save changes", "Save changes"),
         ("ｓａｖｅ　ＣＨＡＮＧＥＳ！", "save changes !", "save CHANGES!"),
     ],
