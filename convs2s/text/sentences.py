@@ -42,6 +42,7 @@ LABEL = re.compile(r"(?<!\S)[•⁃*-]?\s?[(\[]?(\d{1,3}|[A-Za-z]|[ivx]{2,5})[.)
 AT_START = re.compile(literals.LABEL)
 LABEL_ALONE = re.compile(rf"\s*{LABEL.pattern}\s*")
 ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x")
+NOTE = re.compile(r"\s*(?:[-–—]\s*)?\[[^\[\]]*\]\s+")
 SMILEY = re.compile(r"\s(?:[:;]['’-]?[()DP]|[\U0001f600-\U0001f64f]+)\s+(?=\S)")
 ELLIPSIS = re.compile(r"…\s+(?=\S)")
 DASH = re.compile(r"(?:--|[–—])\s*(\w)")
@@ -164,6 +165,12 @@ def next_label(label: str) -> str:
     return chr(ord(label[-1]) + 1)
 
 
+def end_note(text: str, language: str) -> Iterator[int]:
+    """Yield where a note in brackets ends that a text begins with, such as [DOOR OPENS] in subtitles."""
+    if note := NOTE.match(text):
+        yield note.end()
+
+
 def end_before_capitals(pattern: re.Pattern[str]) -> Callable[[str, str], Iterator[int]]:
     """Return a function that yields where matches of a pattern end before a capital letter."""
 
@@ -207,6 +214,7 @@ CERTAIN_ENDS: dict[str, Callable[[str], Iterable[int]]] = {"line ends": end_line
 """Functions that yield where sentences of a text end in any case."""
 LIKELY_ENDS: dict[str, Callable[[str, str], Iterable[int]]] = {
     "items": end_items,
+    "notes": end_note,
     "smileys": end_before_capitals(SMILEY),
     "ellipses": end_before_capitals(ELLIPSIS),
 }

@@ -28,7 +28,11 @@ One **two** [three](x_y.html "z") `four` five.
 print("four")
 ```
 """
-CUES = "1\n00:00:01,000 --> 00:00:02,500\nOne & two\nthree.\n\n2\n00:00:03,000 --> 00:00:04,000\n<i>One</i>\n"
+CUES = (
+    "1\n00:00:01,000 --> 00:00:02,500\nOne & two\nthree.\n\n"
+    "2\n00:00:03,000 --> 00:00:04,000\n<i>One</i>\n\n"
+    "3\n00:00:05,000 --> 00:00:06,000\n- One\n- {\\9}two\n– three\n"
+)
 
 
 def run(command: str, folder: Path) -> None:
@@ -55,12 +59,13 @@ def run(command: str, folder: Path) -> None:
 
 
 def test_subtitles_keep_numbers_times_and_tags(tmp_path: Path) -> None:
-    """A player needs them; a blank line ends each cue."""
+    """A player needs them; a blank line ends each cue. Who speaks has a line."""
     (tmp_path / "source.srt").write_text(CUES)
     run(SUBTITLES, tmp_path)
-    first, second = (tmp_path / "target.srt").read_text().rstrip().split("\n\n")
+    first, second, third = (tmp_path / "target.srt").read_text().rstrip().split("\n\n")
     assert first == "1\n00:00:01,000 --> 00:00:02,500\nONE & TWO THREE."
     assert second == "2\n00:00:03,000 --> 00:00:04,000\n<i>ONE</i>"
+    assert third == "3\n00:00:05,000 --> 00:00:06,000\n- ONE\n- {\\9}TWO\n– THREE"
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.split("\n")[0].strip("# "))

@@ -67,7 +67,7 @@ def sentences(text: str, _: Path) -> None:
         )),
         *((sentences, part) for part in (
             "a. ", "M. ", "1. ", "a. b. ", "1. a 2. ", "ii. ", "A.B. ", "「はい。」と", "“好。”他说", "a\t",
-            "| a ", "! -- a ", " :) A", "… A", "'s ", "https://a.org/B.C ", "{a}. ", '"a." ', "? ",
+            "| a ", "! -- a ", " :) A", "… A", "'s ", "https://a.org/B.C ", "{a}. ", '"a." ', "? ", "[a ",
         )),
         *((segments, part) for part in ("<doc ", "<seg ", "</seg ", "<doc id=", "<doc a", "<url>", "<", " ")),
         *((talks, part) for part in (" ", "<title>", "</title ", "<speaker>")),

@@ -30,6 +30,8 @@ SPLIT = [
     ("en", ["I don't know… ", "Maybe. ", "Well… maybe not."]),
     ("ru", ["Я… не знаю… ", "Может быть."]),
     ("en", ["Nice to see you :) ", "Let's go. ", "Bye 😀 ", "See you :) soon."]),
+    ("en", ["[DOOR OPENS] ", "Hello! ", "I read [it] twice.\n", "- [Tom] ", "Hi. ", "Bye."]),
+    ("en", ["[1] A book. ", "Another."]),
     ("en", ["Put it in -- now! -- and wait. ", "– Good?"]),
     ("en", ["Name\t", "Age. ", "City\t\t", "5\n\t", "New row"]),
     ("en", ["| ", "Name | ", "Old. ", "Age |\n", "|---|---|\n", "a | b"]),
