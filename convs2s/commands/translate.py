@@ -83,9 +83,9 @@ OPTIONS = {
         Option("--replace", YES_OR_NO, f"replace unknown words by attention {FOLDER}"),
         Option(
             "--keep-literals",
-            {**YES_OR_NO, "default": True},
+            YES_OR_NO,
             "keep addresses, placeholders and other parts of the text that are no language as they are "
-            "(default: yes)",
+            "(default: yes, unless the model's text is already tokenized)",
         ),
         Option(
             "--prefix",
@@ -103,7 +103,7 @@ OPTIONS = {
             "--capitals",
             YES_OR_NO,
             "lower what is in capitals or title case for the model, and raise the translation of what was in "
-            "capitals (default: yes)",
+            "capitals (default: yes, unless the model's text is already tokenized)",
             changes_folder=True,
         ),
     ),

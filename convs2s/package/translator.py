@@ -377,7 +377,7 @@ def load(
     candidates: str | Path | None = None,
     processes: int = 1,
     search: SearchPlace = "auto",
-    keep_literals: bool = True,
+    keep_literals: bool | None = None,
     **changes: Any,
 ) -> Translator:
     """Load a model folder, or several as an ensemble.
@@ -392,9 +392,11 @@ def load(
             each on one thread; beside a GPU they split texts into words and put translations together.
         search: where beam search keeps its hypotheses, which changes no result.
         keep_literals: whether addresses, placeholders and other parts of a text that are no language are kept
-            as they are; False: the model translates them.
+            as they are; False: the model translates them; None: True, unless the text is already tokenized
+            (tokenize.tokenizer: none).
         changes: new values for keys of the section `translate` of params.yaml, such as beam_size=1, or for
-            split_sentences or capitals; capitals=False gives the model each text in the case that it has.
+            split_sentences or capitals; capitals=False gives the model each text in the case that it has, as
+            models of text that is already tokenized get it.
 
     Raises:
         FileNotFoundError: if a file of a model folder is missing.
@@ -422,6 +424,6 @@ def load(
         dictionary,
         read_facts(paths[0]),
         params.split_sentences,
-        keep_literals,
-        params.capitals,
+        settings.tokenize.tokenizer != "none" if keep_literals is None else keep_literals,
+        params.capitals and settings.tokenize.tokenizer != "none",
     )
