@@ -8,7 +8,7 @@ of words: USA stays, as it has no common spelling in lowercase; HOUSE is lowered
 import itertools
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 
 from convs2s.decode.left_out import SourceLine
@@ -62,16 +62,20 @@ class CapitalsReader:
         narrow = {code: form for code, form in FULL_WIDTH.items() if chr(code) not in self._characters}
         return SEVERAL_LETTERS.sub(lambda word: self._lower_unseen(word[0]), text.translate(narrow))
 
-    def lower(self, source: SourceLine) -> SourceLine:
+    def lower(self, source: SourceLine, text: str) -> SourceLine:
         """Return a line with the words that the model sees in the case of a normal sentence.
 
         - A line in capitals gets sentence case, where each word has its own case; short acronyms stay.
         - So does a line in title case; its first word stays.
         - In any other line, words in capitals that the vocabulary knows in lowercase are lowered.
+
+        Args:
+            text: the line before `rewrite_unseen`.
         """
         words = source.seen
-        capitals = [i for i, word in enumerate(words) if self._is_in_capitals(word)]
-        if capitals and self._is_line_in_capitals(words):
+        rewritten = self._list_rewritten(text)
+        capitals = [i for i, word in enumerate(words) if is_in_capitals(word, rewritten)]
+        if capitals and self._is_line_in_capitals(words, capitals):
             lowered = {i for i in capitals if not self._is_acronym(words[i])}
             raised = frozenset(range(len(words)))
         else:
@@ -96,21 +100,20 @@ class CapitalsReader:
         small = lower(letter, self._language)
         return small if self._codec.has_seen(small) and not self._codec.has_seen(letter) else letter
 
-    def _is_in_capitals(self, word: str) -> bool:
-        """Return whether all letters are capitals, but for a minority that `rewrite_unseen` has lowered."""
-        letters = "".join(list_words(NO_LETTERS.sub("", word)))
-        others = [letter for letter in letters if not letter.isupper()]
-        return 2 * len(others) < len(letters) and all(
-            letter.islower() and not self._codec.has_seen(letter.upper()) for letter in others
-        )
+    def _list_rewritten(self, text: str) -> set[str]:
+        """Return the words in capitals of which `rewrite_unseen` has lowered letters, as they are then."""
+        if self._characters.issuperset(text):
+            return set()
+        words = {word: self._lower_unseen(word) for word in SEVERAL_LETTERS.findall(text)}
+        return {rewritten for word, rewritten in words.items() if rewritten != word}
 
-    def _is_line_in_capitals(self, words: Sequence[str]) -> bool:
+    def _is_line_in_capitals(self, words: Sequence[str], capitals: Sequence[int]) -> bool:
         """Return whether nearly all letters are capitals, and the model knows a word of them in lowercase."""
         letters = [letter for word in words for letter in "".join(list_words(NO_LETTERS.sub("", word)))]
-        in_capitals = sum(count_cased(word) for word in words if self._is_in_capitals(word))
+        in_capitals = sum(count_cased(words[i]) for i in capitals)
         if len(letters) - in_capitals > MOST_LOWERCASE * len(letters):
             return False
-        return any(self._is_known(word, shortest=2) for word in words if self._is_in_capitals(word))
+        return any(self._is_known(words[i], shortest=2) for i in capitals)
 
     def _find_stressed(self, words: Sequence[str], capitals: Iterable[int]) -> set[int]:
         """Return which words in capitals are known in lowercase, and short ones beside them: DO NOT."""
@@ -177,7 +180,7 @@ class CapitalsReader:
         choices = [(pieces, rank, small)]
         for spelling in {capitalize_letters(small, self._language), word} - {small}:
             pieces, rank = self._measure(spelling)
-            is_acronym = pieces > 1 and self._is_in_capitals(spelling)
+            is_acronym = pieces > 1 and spelling.isupper()
             choices.append((pieces, 0 if is_acronym else CAPITALIZED_RANK * rank, spelling))
         pieces, _, own = min(choices)
         return word if math.isinf(pieces) else own
@@ -233,6 +236,12 @@ def raise_letters(word: str, language: str, kept: Iterable[str] = ()) -> str:
 def count_cased(word: str) -> int:
     """Return the number of letters that have a case."""
     return sum(letter.isupper() or letter.islower() for letter in NO_LETTERS.sub("", word))
+
+
+def is_in_capitals(word: str, rewritten: Container[str]) -> bool:
+    """Return whether all letters of a word are capitals, or were so before `rewrite_unseen`."""
+    parts = list_words(NO_LETTERS.sub("", word))
+    return bool(parts) and all(part.isupper() or part in rewritten for part in parts)
 
 
 def is_capitalized(word: str) -> bool:

@@ -309,7 +309,7 @@ class Translator:
     def _read_source(self, text: str) -> SourceLine:
         """Return the words of a text in the source language, and those that the model sees."""
         line = self._read_as_written(text)
-        return line if self._capitals is None else self._capitals.lower(line)
+        return line if self._capitals is None else self._capitals.lower(line, text)
 
     def _read_as_written(self, text: str) -> SourceLine:
         """Return the same with capitals as they are."""
