@@ -14,9 +14,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from convs2s.text.literals import Hidden, show_literals
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.words.characters import SENTENCE_ENDS, combines, has_letters, is_accent, is_letter
+from convs2s.text.words.literals import Hidden, show_literals
 from convs2s.text.words.places import locate_words
 from convs2s.text.words.tokenization import OBJECT
 

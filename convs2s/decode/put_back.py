@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from convs2s.decode.left_out import LeftOut, SourceLine
 from convs2s.decode.links import attend_words, find_counterparts, list_owners
 from convs2s.decode.translations import Hypothesis, PutBack
-from convs2s.text.literals import show_literals
 from convs2s.text.vocabulary.codec import Codec
 from convs2s.text.words.characters import has_letters
+from convs2s.text.words.literals import show_literals
 from convs2s.text.words.places import split_punctuation
 from convs2s.text.words.tokenization import OBJECT
 

@@ -17,7 +17,7 @@ from jaxtyping import Float
 from convs2s.base.files import atomic_path, read_lines, write_lines
 from convs2s.base.messages import inflect
 from convs2s.decode.unknown_replacement import Unknown
-from convs2s.text.literals import Hidden
+from convs2s.text.words.literals import Hidden
 from convs2s.text.words.tokenization import Tokenizer
 
 DECIMALS = 4  # the last digits of a sum depend on the number of threads; files must not

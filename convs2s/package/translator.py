@@ -23,9 +23,9 @@ from convs2s.decode.word_translator import GivenScore, WordTranslator
 from convs2s.package.facts import Facts, read_facts
 from convs2s.package.folder import check_same, check_whole, load_tokenizers, read_settings
 from convs2s.text.alignment.dictionary import read_dictionary
-from convs2s.text.literals import hide_literals, show_literals
 from convs2s.text.sentences import join_sentences, split_sentences
 from convs2s.text.vocabulary.codec import Codec
+from convs2s.text.words.literals import hide_literals, show_literals
 from convs2s.text.words.tokenization import Tokenizer
 
 Texts = TypeVar("Texts", str, Sequence[str])

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from sentencex import segment
 
-from convs2s.text import literals
+from convs2s.text.words import literals
 from convs2s.text.words.characters import SENTENCE_ENDS, find_letter
 
 UNUSUAL = re.compile(r"[\s\ud800-\udfff]")

@@ -7,7 +7,7 @@ import pytest
 from convs2s.package.translator import Translator
 from convs2s.text.words.tokenization import OBJECT, Tokenizer
 from tests.decode.parrot import TOKENIZE, WORDS, word_parrot, write_vocabulary
-from tests.text.test_literals import LITERALS
+from tests.text.words.test_literals import LITERALS
 
 SENTENCES = [
     "{} ist ein Haus.", "Das {} ist ein Haus.", "Das ist ein Haus {}.", "Das ist ein Haus. {}",

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from convs2s.text.literals import hide_literals
 from convs2s.text.sentences import split_sentences
 from convs2s.text.sources.memory import read_memory
 from convs2s.text.sources.pair_files import file_part
 from convs2s.text.sources.tagged_text import read_segments
+from convs2s.text.words.literals import hide_literals
 from convs2s.text.words.tokenization import Tokenizer
 from tests.presets import params_of
 

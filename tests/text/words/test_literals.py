@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convs2s.text.literals import find_literals, hide_literals, show_literals
+from convs2s.text.words.literals import find_literals, hide_literals, show_literals
 from convs2s.text.words.tokenization import OBJECT
 
 LITERALS = [
