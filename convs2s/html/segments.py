@@ -93,8 +93,6 @@ TRANSLATABLE = re.compile(r"\b[a-zA-Z]+\b|[^\W\d_a-zA-Z]")
 """A word without digits, or a letter of a script that may have no spaces between words and digits."""
 ADDRESS = re.compile(r"://|@|\bwww\.")
 """What the text of a link has that is an address to read, not to translate."""
-LONGEST_ADDRESS = 2000
-"""Characters of such a text; it limits the time to find those of links in links."""
 WORD_AT_END = re.compile(r"(?<!\w)\w*\Z")
 WORD_AT_START = re.compile(r"\w*")
 PARTING = {".", "!", "?", "…", ":", ";"}
@@ -525,7 +523,6 @@ def merge_empty(items: Sequence[Item], pairs: Mapping[int, int], ignored: Set[in
     lettered = count(lambda item: is_translatable(item.text))
     objects = count(lambda item: item.kind == "object")
     breaks = count(lambda item: item.kind == "break")
-    lengths = list(accumulate((len(item.text) for item in items), initial=0))
     i = 0
     while i < len(items):
         item = items[i]
@@ -538,8 +535,8 @@ def merge_empty(items: Sequence[Item], pairs: Mapping[int, int], ignored: Set[in
             end = pairs[i]
             has_text = filled[end] > filled[i]
             is_raised = item.name in RAISED and lettered[end] == lettered[i]
-            is_short = item.name == "a" and lengths[end] - lengths[i] <= LONGEST_ADDRESS
-            if has_text and not is_raised and not (is_short and is_address(join_text(items[i:end]))):
+            is_link = item.name == "a"
+            if has_text and not is_raised and not (is_link and is_address(join_text(items[i:end]))):
                 yield item
                 end = i
             else:
@@ -613,6 +610,8 @@ def build_segment(items: Sequence[Item]) -> Segment:
             for number, part in enumerate(item.text.split(OBJECT)):
                 if number:
                     add(OBJECT, OBJECT)
+                if part.startswith(" ") and inlines[-1].is_space and inlines[-1].stop == len(text):
+                    inlines[-1].stop -= 1  # this space may be seen where that of the element is hidden
                 write(part.lstrip(" ") if not text or text[-1] in (" ", BREAK) else part)
         else:
             has_space = not text or text[-1] in (" ", BREAK)
