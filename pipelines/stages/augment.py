@@ -45,9 +45,8 @@ def run(models: AugmentModels, text: AugmentText, run: RunSection, raw: Path, ou
     # Beside a GPU they would read and write words, which none has run yet.
     paths = list_models(folder)
     device = find_device(None, read_settings(paths[0]).translate.precision)
-    translator = load(
-        paths, processes=cores() if device.type == "cpu" else 1, search=run.search, keep_literals=False
-    )
+    count = cores() if device.type == "cpu" else 1
+    translator = load(paths, processes=count, search=run.search, keep_literals=False, capitals=False)
     pairs = translate_lines(translator, lines(), total)
     write_folder(out, ((translation, sentence) for sentence, translation in pairs) if back else pairs)
 

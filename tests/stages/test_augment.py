@@ -70,9 +70,9 @@ def test_models_with_int8_use_all_cores_even_if_there_is_a_gpu(
     counts = list[int]()
     load = translator.load
 
-    def note(paths: list[Path], processes: int, search: str, keep_literals: bool) -> translator.Translator:
+    def note(paths: list[Path], processes: int, **settings: object) -> translator.Translator:
         counts.append(processes)
-        assert not keep_literals
+        assert not settings["keep_literals"] and not settings["capitals"]
         return load(paths)
 
     monkeypatch.setattr(translator, "load", note)
