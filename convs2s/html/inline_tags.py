@@ -9,13 +9,13 @@ and each element stays in its parent.
 import html
 import itertools
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
-from convs2s.html.segments import BREAK, WIDE, Segment, is_translatable
+from convs2s.html.segments import BREAK, WIDE, Inline, Segment, is_translatable
 from convs2s.text.sentences import write_space
 from convs2s.text.words.tokenization import OBJECT
 
@@ -136,6 +136,7 @@ class Draft:
         units: in the order of the text.
         origins: pairs of a place in the segment and the index of a unit that comes from there; for the place
             where a sentence begins, also its first unit.
+        sentences: for each, and each text between two, where it begins in the segment, and its first unit.
     """
 
     def __init__(self, segment: Segment) -> None:
@@ -145,6 +146,7 @@ class Draft:
         self._marks = {
             inline.start: number for number, inline in enumerate(segment.inlines) if inline.is_mark
         }
+        self.sentences = list[tuple[int, int]]()
         self._written = list[str]()
         self._length = 0
 
@@ -166,6 +168,7 @@ class Draft:
 
     def add(self, sentence: TranslatedSentence) -> None:
         """Add the translation of a sentence."""
+        self.sentences.append((sentence.start, len(self.units)))
         text = sentence.translation.text
         owners = self.segment.owners[sentence.start : sentence.stop]
         around = find_common_owner(self.segment, owners)
@@ -209,6 +212,7 @@ class Placer:
     def __init__(self, segment: Segment, draft: Draft) -> None:
         self.inlines = segment.inlines
         self.words = count_words(draft)
+        self.sentences = [*draft.sentences, (len(draft.segment.text), len(draft.units))]
         self.units = draft.units
         self.origins = sorted(draft.origins)
         self.places = [Place(0, len(draft.units))] * len(segment.inlines)
@@ -272,6 +276,7 @@ class Placer:
         first, last = self.places[inline.parent]
         gaps = [self._leave_siblings(child, gap, holders, jumps) for gap in self._find_gaps(child)]
         if inline.closing and inline.start < inline.stop:
+            begin, end = self._limit_to_sentences(inline, first, last)
             near = [
                 unit
                 for distance in range(FARTHEST)
@@ -279,16 +284,25 @@ class Placer:
                 for unit in (gap + distance, gap - 1 - distance)
                 if first <= unit < last and not holders[unit - first] and self._is_word(unit)
             ]
-            # Best one that comes from no sibling.
-            for unit in [*(unit for unit in near if not branches[unit - first]), *near][:1]:
-                holders[unit - first] = child
-                return Place(unit, unit + 1)
-            for gap in gaps:
-                for unit in (gap - 1, gap):
-                    if first <= unit < last and self._release(holders[unit - first], unit):
-                        holders[unit - first] = child
-                        return Place(unit, unit + 1)
+            own = [unit for unit in near if begin <= unit < end]
+            beside = (
+                unit
+                for gap in gaps
+                for unit in (gap - 1, gap)
+                if begin <= unit < end and self._release(holders[unit - first], unit)
+            )
+            # Best one of its sentence that comes from no sibling.
+            words = itertools.chain((unit for unit in own if not branches[unit - first]), own, beside, near)
+            if (word := next(words, None)) is not None:
+                holders[word - first] = child
+                return Place(word, word + 1)
         return Place(gaps[0], gaps[0])
+
+    def _limit_to_sentences(self, inline: Inline, first: int, last: int) -> tuple[int, int]:
+        """Return the first unit of the sentences that an element was in, and the one after the last."""
+        begin = bisect_right(self.sentences, inline.start, key=lambda sentence: sentence[0]) - 1
+        end = bisect_left(self.sentences, inline.stop, key=lambda sentence: sentence[0])
+        return max(first, self.sentences[begin][1]), min(last, self.sentences[end][1])
 
     def _is_word(self, unit: int) -> bool:
         return self.words[unit] < self.words[unit + 1]

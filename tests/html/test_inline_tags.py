@@ -119,6 +119,7 @@ def test_tags_follow_their_words(page: str, reversed_page: str) -> None:
         ("a.<br>\nb <b>c.</b>", ["A.=0", "C=1 B.=0"], "A.<br>\n<b>C</b> B."),
         ("<b>a.<br>b</b> c.", ["A.=0", "C=1 B.=0"], "<b>A.<br>C B.</b>"),
         ("a. <!-- x -->b c.", ["A.=0", "C=1 B.=0"], "A. <!-- x -->C B."),
+        ("a b c <b>d.</b> e.", ["A=0 B=1 C=2", "E.=0"], "A B <b>C</b> E."),
         # without a space between them
         ("<a>b c.</a><a>d e.</a>", ["C=1 B.=0", "E=1 D.=0"], "<a>C B.</a><a>E D.</a>"),
         ("a<b> </b>b c", ["A=0 B=1 C=2"], "A<b> </b>B C"),
