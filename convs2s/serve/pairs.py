@@ -9,35 +9,70 @@ from pathlib import Path
 from typing import Any, cast
 
 from fastapi import HTTPException
+from torch import Tensor
 
 from convs2s.html.inline_tags import Traced
 from convs2s.package.folder import read_settings
 from convs2s.package.html_page import HtmlPage, read_html, trace
 from convs2s.package.layer_attention import LayerAttention, read_layers
 from convs2s.package.translator import Translation, Translator, load
+from convs2s.search.search import SearchModel
 from convs2s.serve.turns import Pause
+from convs2s.text.words.tokenization import Tokenizer
 
 
-class Interruptible:
-    """Something that pauses before each call of some of its methods, so that others may be translated then.
+class InterruptibleModel(SearchModel):
+    """A model that pauses before it encodes and before each step, so that others may be translated then."""
 
-    Args:
-        methods: their names.
-    """
-
-    def __init__(self, of: Any, pause: Pause, *methods: str) -> None:
-        self._of = of
+    def __init__(self, model: SearchModel, pause: Pause) -> None:
+        self._model = model
         self._pause = pause
-        self._methods = methods
+
+    @property
+    def max_source_tokens(self) -> int | None:
+        """The model's."""
+        return self._model.max_source_tokens
+
+    @property
+    def max_target_tokens(self) -> int | None:
+        """The model's."""
+        return self._model.max_target_tokens
+
+    @property
+    def seq2seq(self) -> Any:
+        """The network; None of an ensemble."""
+        return getattr(self._model, "seq2seq", None)
+
+    def restrict(self, tokens: Tensor) -> "InterruptibleModel":
+        """Return the same over some target tokens."""
+        return InterruptibleModel(self._model.restrict(tokens), self._pause)
+
+    def encode(self, source: Tensor) -> Any:
+        """Pause, and encode as the model does."""
+        self._pause()
+        return self._model.encode(source)
+
+    def start(self, rows: int) -> Any:
+        """Return the model's state before the first step."""
+        return self._model.start(rows)
+
+    def step(self, tokens: Tensor, memory: Any, state: Any) -> tuple[Any, Tensor, Any]:
+        """Pause, and make the model's step."""
+        self._pause()
+        return self._model.step(tokens, memory, state)
+
+
+class InterruptibleTokenizer:
+    """A tokenizer that pauses before each text, so that others may be translated then."""
+
+    def __init__(self, tokenizer: Tokenizer, pause: Pause) -> None:
+        self._tokenizer = tokenizer
+        self._pause = pause
 
     def __getattr__(self, name: str) -> Any:
-        if name in self._methods:
+        if name in ("tokenize", "detokenize"):
             self._pause()
-        return getattr(self._of, name)
-
-    def restrict(self, tokens: Any) -> "Interruptible":
-        """Return the same over some target tokens, if this is a model; as `SearchModel.restrict`."""
-        return Interruptible(self._of.restrict(tokens), self._pause, *self._methods)
+        return getattr(self._tokenizer, name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,10 +156,10 @@ def interruptible(translator: Translator, pause: Pause) -> Translator:
     What a search has found so far are values that no other search changes.
     """
     copied: Any = copy.copy(translator)
-    copied.source = Interruptible(translator.source, pause, "tokenize")
-    copied.target = Interruptible(translator.target, pause, "detokenize")
+    copied.source = InterruptibleTokenizer(translator.source, pause)
+    copied.target = InterruptibleTokenizer(translator.target, pause)
     copied.words = copy.copy(translator.words)
-    copied.words.model = Interruptible(translator.words.model, pause, "encode", "step")
+    copied.words.model = InterruptibleModel(translator.words.model, pause)
     return cast(Translator, copied)
 
 
