@@ -13,7 +13,7 @@ import tarfile
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Self
+from typing import IO, Any
 from urllib.parse import unquote, urlsplit
 
 import pooch
@@ -210,14 +210,12 @@ def read_tar(archive: Path, allowance: Allowance) -> Iterator[tuple[str, IO[byte
     class Header(tarfile.TarInfo):
         """A header, counted when it is read: at the first link, tarfile reads all that follow."""
 
-        @classmethod
-        def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-            header = super().frombuf(buf, encoding, errors)
-            if header.type not in EXTENDED:
+        def _proc_member(self, tar: tarfile.TarFile) -> Any:  # Python 3.14.8 no longer calls frombuf
+            if self.type not in EXTENDED:
                 allowance.take_file()
-            elif header.size > LONGEST_NAME:
-                raise ValueError(f"it has a header of {header.size:,} bytes")
-            return header
+            elif self.size > LONGEST_NAME:
+                raise ValueError(f"it has a header of {self.size:,} bytes")
+            return super()._proc_member(tar)  # type: ignore[misc]  # made to be overridden, says its comment
 
     with tarfile.open(archive, tarinfo=Header) as tar:
         for member in tar:
