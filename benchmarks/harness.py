@@ -184,7 +184,7 @@ def machine(packages: Iterable[str] = ()) -> dict[str, Any]:
 def draw_lines(path: Path, count: int) -> list[str]:
     """Return lines of a text that are not blank, in random order, at most `count`, always the same ones.
 
-    The first lines of a file stand for nothing if the file is sorted, as the default test set is by length.
+    The first lines would not be typical of a file that is sorted, such as the default test set, by length.
     """
     lines = [line for line in read_lines(path) if line.strip()]
     random.Random(SEED).shuffle(lines)

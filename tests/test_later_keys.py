@@ -280,7 +280,7 @@ def list_later_keys(file: str) -> dict[str, str]:
 
 
 def test_a_new_key_comes_with_this_version() -> None:
-    """With an earlier one, that version would be told to read folders with a key that it does not know."""
+    """A folder would otherwise ask for an older version, which refuses the key."""
     version = tomllib.loads(pages.read("pyproject.toml"))["project"]["version"]
     keys = {
         f"{file}: {key}": since for file in states.SCHEMAS for key, since in list_later_keys(file).items()

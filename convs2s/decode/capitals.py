@@ -41,7 +41,7 @@ class CapitalsReader:
     """Lowers what a line has in capitals or title case, to what the model knows.
 
     Args:
-        codec: of the source. Its entries stand in order of frequency.
+        codec: of the source; its entries are sorted by frequency.
         language: of the source, an ISO 639 code.
     """
 

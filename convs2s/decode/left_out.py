@@ -52,7 +52,7 @@ class SourceLine:
         seen: the words that the model sees.
         left_out: the rest of the line, in order.
         unknown: number of characters that the model never saw.
-        hidden: what each `OBJECT` of the line stands for, in order; empty if for itself.
+        hidden: the text that each `OBJECT` of the line replaces, in order; empty if none replaces any.
         raised: the indices in `seen` of the words that were in capitals, if the model sees them lowered; in a
             line in capitals, of all words.
     """
@@ -76,7 +76,7 @@ class SourceLine:
 
     @property
     def words_with_objects(self) -> list[str]:
-        """The words of the whole line, in which an `OBJECT` stands for what is hidden."""
+        """The words of the whole line, with an `OBJECT` in place of each hidden text."""
         words = list[str]()
         start = 0
         for item in self.left_out:
@@ -85,7 +85,7 @@ class SourceLine:
         return words + self.seen[start:]
 
     def with_literals(self, hidden: list[Hidden]) -> "SourceLine":
-        """Return the same line with what each `OBJECT` stands for; literals do not count as unknown."""
+        """Return the same line with the texts that its objects replace, which do not count as unknown."""
         literals = sum(literal.text != OBJECT for literal in hidden)
         return replace(self, hidden=hidden, unknown=self.unknown - literals)
 

@@ -67,7 +67,7 @@ class Hypothesis:
         unknown_characters: number of the source's characters that the model never saw.
         source_pieces: for each token, the index of the source piece attended to most, of those that the model
             saw; not part of hypotheses.jsonl.
-        hidden: what each `OBJECT` among the words stands for, in order; empty if for itself; not part of
+        hidden: the text that each `OBJECT` among the words replaces, in order; empty if none; not part of
             hypotheses.jsonl.
     """
 

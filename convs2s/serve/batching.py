@@ -82,7 +82,7 @@ class Batcher:
         """Return the results of `work` on the lines of a request, which wait for their turn.
 
         Args:
-            is_abandoned: tells whether the client has gone; what is left of the request is then dropped.
+            is_abandoned: returns whether the client has left; the rest of the request is then dropped.
             part_lines: number of lines per turn; None for all.
         """
         job = QueuedRequest(work, lines, part_lines, results=get_running_loop().create_future())

@@ -90,12 +90,11 @@ LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
 SIGN = re.compile(
     r"[<{%@#\[|\\$^/]|[.:;=](?=\S)|\(\)|[vV]\d|xD|(?<!\S)\S{100}|(?m:^)\s*(?:[-–—*+•⁃‣◦>(]|[0-9A-Za-z]{1,5}[.)])"
 )
-"""Something that every literal contains; most text has none, and looking for it is fast."""
+"""What every literal contains. Most lines have none of it, and are not searched for literals."""
 LITERAL = re.compile("|".join(f"(?:{pattern})" for pattern in LITERALS.values()))
-
-
 NO_PUNCTUATION = re.compile(rf"[\w\s{OBJECT}]")
 NUMBERS = re.compile(r"[\W_]*\d[\W\d_]*")
+"""A line of numbers alone, such as a date or a price."""
 
 
 class Hidden(NamedTuple):
@@ -122,7 +121,7 @@ def find_literals(text: str) -> Iterator[tuple[int, int]]:
 
 
 def hide_literals(text: str) -> tuple[str, list[Hidden]]:
-    """Return a text with `OBJECT` in the place of each literal, and what each of its objects stands for."""
+    """Return a text with an `OBJECT` in place of each literal, and the text that each object replaces."""
     parts, hidden = list[str](), list[Hidden]()
     position = 0
 
