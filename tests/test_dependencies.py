@@ -2,7 +2,10 @@
 
 import ast
 import itertools
+import os
 import re
+import shutil
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -117,3 +120,33 @@ def test_versions_are_pinned_for_whatever_is_declared() -> None:
     pinned = {normalize(line.partition("==")[0]) for line in lines if "==" in line}
     extras = PROJECT["optional-dependencies"].keys()
     assert declared(*extras) <= pinned
+
+
+@pytest.mark.parametrize("choice", ["found", "declined", "absent"])
+def test_uv_installs_from_the_indexes_that_pip_is_told_of(tmp_path: Path, choice: str) -> None:
+    """The uv on PATH says what it is called with; what stands for a Python makes an environment for it."""
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    tool = f'#!/bin/sh\necho "$(basename "$0") $1 $2 $UV_DEFAULT_INDEX $UV_INDEX" >> {tmp_path}/log\n'
+    python = (
+        tool + f'mkdir -p .venv/bin; cp "$0" .venv/bin/python; [ "$2" = pip ] || exec {sys.executable} "$@"\n'
+    )
+    for folder, name, text in (("uv", "uv", tool), ("python", "python3", python)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / name).write_text(text)
+        (tmp_path / folder / name).chmod(0o755)
+    environment = os.environ | {
+        "PATH": f"{tmp_path / 'uv'}:{os.environ['PATH']}" if choice != "absent" else "/usr/bin:/bin",
+        "PIP_INDEX_URL": "https://a",
+        "PIP_EXTRA_INDEX_URL": "https://b https://c",
+    }
+    command = [
+        "make",
+        "install",
+        f"PYTHON={tmp_path}/python/python3",
+        *(["UV="] if choice == "declined" else []),
+    ]
+    subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, timeout=60, check=False)
+    log = (tmp_path / "log").read_text()
+    assert ("uv pip install https://a https://b https://c\n" in log) == (choice == "found")
+    assert ("python -m pip https:" in log) == (choice != "found")
