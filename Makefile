@@ -28,8 +28,9 @@ export PYTHONPATH := $(if $(LINKED),$(CURDIR),$(PYTHONPATH))
 OUTSIDE := PATH="$${PATH\#$(CURDIR)/.venv/bin:}"
 
 # The largest packages that a run, `convs2s translate` and `convs2s serve` import. To compile what these use takes a
-# third of the time for whole packages, most of which Python never imports.
-IMPORTED := torch numba pandas matplotlib.figure nltk dvc.repo sacrebleu sacremoses fastapi uvicorn
+# third of the time for whole packages, most of which Python never imports. DVC itself imports some only when it runs.
+IMPORTED := torch numba pandas matplotlib.backends.backend_svg nltk sacrebleu.significance sacremoses fastapi uvicorn \
+    dvc.cli.parser dvc.api dvc.repo.index dvc.repo.graph dvc.repo.plots networkx scmrepo.git dulwich.ignore jinja2
 # Where this is set, Python would keep nothing, and compile at every start.
 .venv/installed: export PYTHONDONTWRITEBYTECODE :=
 
