@@ -12,7 +12,7 @@ import pytest
 import convs2s
 from convs2s.base.files import read_json
 from convs2s.config.params import Params
-from pipelines.report.__main__ import write
+from pipelines.report.page import write
 from pipelines.report.scores import summarize
 from tests.corpus import NOISE, pairs, with_pairs
 from tests.docs import pages

@@ -5,14 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
-from dvc.api import DVCFileSystem
-from dvc.exceptions import DvcException
-from dvc_data.index import DataIndexDirError
 from pydantic import TypeAdapter
-from scmrepo.exceptions import SCMError
 
 from convs2s.base.files import read_lines
 from convs2s.config.load import flatten_values, parse_yaml
@@ -23,6 +19,9 @@ from convs2s.text.words.tokenization import Tokenizer
 from pipelines import shell
 from pipelines.check import check_git
 from pipelines.report.scores import find, read_result
+
+if TYPE_CHECKING:
+    from dvc.api import DVCFileSystem
 
 LOCK = "dvc.lock"
 DATE = "%Y-%m-%d %H:%M"
@@ -134,6 +133,17 @@ def open_run(name: str, root: Path, temporary: Path) -> Run:
     if (folder / "params.yaml").is_file():
         is_here = folder.resolve() == root.resolve()
         return Run("workspace" if is_here else name, folder, find_origin(folder))
+    return open_revision(name, root, temporary)
+
+
+def open_revision(name: str, root: Path, temporary: Path) -> Run:
+    """Return the run of a revision or experiment of a repository, as `open_run` does."""
+    # Only here, because they take half a second.
+    from dvc.api import DVCFileSystem  # noqa: PLC0415
+    from dvc.exceptions import DvcException  # noqa: PLC0415
+    from dvc_data.index import DataIndexDirError  # noqa: PLC0415
+    from scmrepo.exceptions import SCMError  # noqa: PLC0415
+
     folder = temporary / name.replace("/", "-")
     check_git(root)
     # In a subfolder of a larger git repository, DVC names files from the top of that.
@@ -187,7 +197,7 @@ def look_up_origin(root: Path, name: str) -> Origin:
     return Origin(date, based + shell.run("git", "log", "-1", COMMIT, base, cwd=root))
 
 
-def fetch(files: DVCFileSystem, prefix: str, paths: Iterable[str], folder: Path) -> None:
+def fetch(files: "DVCFileSystem", prefix: str, paths: Iterable[str], folder: Path) -> None:
     """Copy files and folders of a revision; the prefix leads to the project's folder."""
     for path in paths:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -11,7 +12,10 @@ import lxml.html  # type: ignore[import-untyped]
 import pytest
 
 from convs2s.base.files import write_lines
-from pipelines.report.__main__ import main, write
+from pipelines.report import inputs
+from pipelines.report import page as page_module
+from pipelines.report.__main__ import main
+from pipelines.report.page import write
 from tests.report.made import GOOD, make_run
 
 BAD = ["die Katze schläft .", "", "ein Satz"]
@@ -205,10 +209,45 @@ def test_a_comparison_leaves_the_report_on_the_last_run(
     """
     shutil.copytree(folder / "one", tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("pipelines.report.__main__.draw_curves", lambda _: "")  # which takes longest
+    monkeypatch.setattr("pipelines.report.page.draw_curves", lambda _: "")  # which takes longest
     write_lines(tmp_path / "data" / "evaluation" / "examples.tsv", ["line"])
     assert main(["--experiment", "more"]) == main([".", str(folder / "one")]) == 0
     pages = [Path("data", name).resolve() for name in ("report.html", "comparison.html")]
     said = capsys.readouterr().out
     assert said.startswith("Scores of the test set\n") and "\nTo use a model: dvc exp apply more &&" in said
     assert said.endswith("".join(f"\nReport: {page.as_uri()}" for page in pages) + "\n")
+
+
+def test_the_page_is_drawn_again_only_if_what_it_is_made_from_has_changed(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That takes two seconds of each `make repro`. Code and results may change, and the page by hand."""
+    shutil.copytree(folder / "one", tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("pipelines.report.page.render_page", lambda _: "a page\n")
+    code = tmp_path / "code"
+    shutil.copytree(Path(page_module.__file__).parent, code)
+    monkeypatch.setattr(inputs, "CODE", [code])
+    write_lines(tmp_path / "data" / "evaluation" / "examples.tsv", ["line"])
+    out = tmp_path / "data" / "report.html"
+
+    def is_drawn() -> bool:
+        before = out.stat().st_ino if out.exists() else None
+        assert main([]) == 0
+        assert out.read_text(encoding="utf-8").startswith("a page\n<!-- made from ")
+        return out.stat().st_ino != before
+
+    assert is_drawn()
+    assert not is_drawn()
+    changed = [
+        *(tmp_path / "data" / name for name in ("raw/test/source.txt", "costs/1.json")),
+        *(tmp_path / "data" / name for name in ("replaced/1/plain.txt", "trained/1/metrics.json")),
+        tmp_path / "data/trained/1/curves/train/loss.tsv", tmp_path / "dvc.lock",
+        code / "page.html", code / "run.py", out,
+    ]  # fmt: skip
+    for path in changed:
+        path.write_text(path.read_text(encoding="utf-8") + " ", encoding="utf-8")
+        assert is_drawn(), path
+        assert not is_drawn(), path
+    os.utime(tmp_path / "data/evaluation/metrics.json", (0, 0))  # whose date the page shows
+    assert is_drawn()
