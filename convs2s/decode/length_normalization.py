@@ -14,7 +14,6 @@ from pathlib import Path
 from convs2s.base.files import read_json
 from convs2s.config.translate import TranslateParams, TranslateSection
 from convs2s.decode.translations import Hypothesis
-from convs2s.search.search import final_score
 
 NEUTRAL = 1.0
 """Gives the mean over tokens, the paper's choice where it does not tune alpha."""
@@ -22,6 +21,7 @@ NEUTRAL = 1.0
 
 def best_hypothesis(hypotheses: Sequence[Hypothesis], alpha: float) -> Hypothesis:
     """Return the hypothesis that alpha ranks first; on a tie, the shorter one, which was finished first."""
+    from convs2s.search.search import final_score  # noqa: PLC0415  # PyTorch takes seconds, and others need none
 
     def rank(hypothesis: Hypothesis) -> tuple[float, int]:
         length = len(hypothesis.tokens)

@@ -6,7 +6,7 @@ under `sha256`, so that damage is found before anything is used.
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -122,3 +122,8 @@ def digest_of_content(description: Mapping[str, Any]) -> str:
     """Return the SHA-256 of a model.json's values, whatever their layout, without the key `sha256`."""
     content = {key: value for key, value in description.items() if key != "sha256"}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def receptive_field(kernel_widths: Sequence[int]) -> int:
+    """Return the number of inputs that each output of the stacked layers depends on (§3.2, §5.4)."""
+    return 1 + sum(width - 1 for width in kernel_widths)

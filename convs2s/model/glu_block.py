@@ -1,13 +1,13 @@
 """The convolutional block: convolution, gated linear unit, residual (§3.2)."""
 
 import math
-from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from convs2s.model.description import receptive_field  # noqa: F401  # its place in 1.0
 from convs2s.model.initialization import linear
 
 SQRT_HALF = math.sqrt(0.5)
@@ -70,8 +70,3 @@ class EncoderBlock(nn.Module):
         side = self.convolution.kernel_width // 2
         real = x if padding is None else x.masked_fill(padding[:, :, None], 0.0)
         return self.residual(x, self.convolution(real, side, side))  # type: ignore[no-any-return]
-
-
-def receptive_field(kernel_widths: Sequence[int]) -> int:
-    """Return the number of inputs that each output of the stacked layers depends on (§3.2, §5.4)."""
-    return 1 + sum(width - 1 for width in kernel_widths)

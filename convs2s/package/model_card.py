@@ -9,8 +9,7 @@ from pathlib import Path
 
 from safetensors import safe_open
 
-from convs2s.model.description import WEIGHTS, read_description
-from convs2s.model.glu_block import receptive_field
+from convs2s.model.description import WEIGHTS, read_description, receptive_field
 from convs2s.package.facts import Facts
 from convs2s.score.kinds import SCORES
 from convs2s.text.languages import language_name

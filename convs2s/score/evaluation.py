@@ -21,7 +21,6 @@ from convs2s.score.corpus_scores import (
     tokenized_bleu,
 )
 from convs2s.score.kinds import DIGITS, SCORES
-from convs2s.score.rouge import SETTINGS, Rouge
 from convs2s.score.tables import length_table, nested_metrics, score_table, spread
 from convs2s.text.words.tokenization import Tokenizer
 
@@ -77,7 +76,7 @@ def evaluate(texts: Sequence[ScoredText], references: ReferenceSet, rouge: str |
     has all scores; by_length.csv those of the seeds' final texts by source length; metrics.json the final
     text's, nested by member, and those of plain text under without_replacement.
     """
-    scores = [score_text(text, references, SETTINGS[rouge] if rouge else None) for text in texts]
+    scores = [score_text(text, references, rouge) for text in texts]
     rows = []
     for text, scores_of_text in zip(texts, scores, strict=True):
         values = {name: score.value for name, score in scores_of_text.items()}
@@ -98,13 +97,19 @@ def evaluate(texts: Sequence[ScoredText], references: ReferenceSet, rouge: str |
     write_json(out / "signatures.json", signatures)
 
 
-def score_text(text: ScoredText, references: ReferenceSet, rouge: Rouge | None) -> dict[str, Score]:
+def score_text(text: ScoredText, references: ReferenceSet, rouge: str | None) -> dict[str, Score]:
     """Return all scores of a translation by name, mixed case; each has a row in `convs2s.score.kinds`.
 
+    ROUGE is among them if its settings are named.
     `length_ratio` is words of the hypotheses / words of the references; `unknown_words` is how often `<unk>`
     occurs in the hypotheses. These two have no signature.
     """
     unknowns = sum(line.split().count(UNKNOWN) for line in text.tokenized)
+    rouge_scores: dict[str, Score] = {}
+    if rouge:
+        from convs2s.score.rouge import SETTINGS  # noqa: PLC0415  # NLTK takes a fifth of a second
+
+        rouge_scores = SETTINGS[rouge].scores(text.lines, references.all_references)
     return {
         **{
             name: score_corpus(make_metric(references.tokenizer), text.lines, references.references)
@@ -113,7 +118,7 @@ def score_text(text: ScoredText, references: ReferenceSet, rouge: Rouge | None) 
         "bleu_tokenized": tokenized_bleu(text.tokenized, references.tokenized_references),
         "length_ratio": Score(length_ratio(text.tokenized, references.tokenized_references), ""),
         "unknown_words": Score(unknowns, ""),
-        **(rouge.scores(text.lines, references.all_references) if rouge else {}),
+        **rouge_scores,
     }
 
 

@@ -18,11 +18,12 @@ from typing import Any, get_args, get_type_hints
 from convs2s.base.messages import TRAINING_MEMORY, report_errors
 from convs2s.config.load import load_params
 from convs2s.config.params import Params
-from convs2s.config.section import Languages, Seeds, path_or_none
+from convs2s.config.section import Languages, Seeds
 from convs2s.config.text import AugmentModels, AugmentText
 from convs2s.config.train import StartFrom
 from pipelines.stages._declared import unchanged
 from pipelines.stages._lifetime import DVC_STAGE, live_with_dvc
+from pipelines.stages._models import check_models
 
 SECTIONS: dict[Any, str] = {Params.model_fields[name].annotation: name for name in Params.model_fields}
 SECTIONS |= {Languages: "languages", Seeds: "seeds", StartFrom: "train.start_from"}
@@ -80,10 +81,7 @@ def start(name: str, arguments: Sequence[str]) -> None:
     item = os.environ.get(DVC_STAGE)
     reading = unchanged(item) if item else contextlib.nullcontext(load_params())
     with reading as params:
-        if path_or_none(params.train.start_from) or path_or_none(params.augment.models):
-            from pipelines.stages._models import check_models  # noqa: PLC0415  # takes a second
-
-            check_models(params)
+        check_models(params)
         stage = importlib.import_module(f"pipelines.stages.{name}")  # only now: changes of it are noticed
         hints = annotations(stage.run)
         values = parse_arguments(name, hints, arguments)

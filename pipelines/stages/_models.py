@@ -6,20 +6,23 @@ from pathlib import Path
 from convs2s.base.files import list_files, read_json
 from convs2s.config.params import Params
 from convs2s.config.section import NOTHING, path_or_none
-from convs2s.model.description import read_description
-from convs2s.package.folder import check_same, list_models, read_settings
 
 
 def check_models(params: Params, root: Path = Path()) -> None:
     """Check the model that training starts from, those that translate training pairs, and their text."""
-    if start := path_or_none(params.train.start_from):
+    start = path_or_none(params.train.start_from)
+    models = path_or_none(params.augment.models)
+    if start is None and models is None:
+        return
+    from convs2s.package.folder import check_same, list_models, read_settings  # noqa: PLC0415  # takes 0.2 s
+
+    if start:
         if not (root / start).is_dir():
             raise FileNotFoundError(
                 f"train.start_from: expected a model folder, such as a copy of data/models/1, found {start}, "
                 "which is not a folder."
             )
         check_start(root / start, params)
-    models = path_or_none(params.augment.models)
     text = path_or_none(params.augment.text)
     if models is None:
         return
@@ -52,6 +55,9 @@ def check_start(folder: Path, params: Params) -> None:
 
     The section vocabulary cannot describe that of an imported model, and does not matter then.
     """
+    from convs2s.model.description import read_description  # noqa: PLC0415
+    from convs2s.package.folder import read_settings  # noqa: PLC0415
+
     settings = read_settings(folder)
     record = read_json(folder / "segmentation.json")
     expected = {

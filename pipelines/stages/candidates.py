@@ -6,9 +6,6 @@ from convs2s.base.files import SIDES, temporary_folder
 from convs2s.config.text import AlignParams, CandidatesParams
 from convs2s.ids.candidates import NO_CANDIDATES, write_candidates
 from convs2s.ids.encoded import EncodedCorpus
-from convs2s.text.alignment.backends import BACKENDS
-from convs2s.text.alignment.link_counting import build_candidates
-from convs2s.text.alignment.word_ids import copy_ids
 
 
 def run(align: AlignParams, candidates: CandidatesParams, encoded: Path, out: Path) -> None:
@@ -21,6 +18,11 @@ def run(align: AlignParams, candidates: CandidatesParams, encoded: Path, out: Pa
     if candidates.per_source is None:
         write_candidates(out / "candidates.npz", NO_CANDIDATES)
         return
+    # These import numba, which takes 0.3 s.
+    from convs2s.text.alignment.backends import BACKENDS  # noqa: PLC0415
+    from convs2s.text.alignment.link_counting import build_candidates  # noqa: PLC0415
+    from convs2s.text.alignment.word_ids import copy_ids  # noqa: PLC0415
+
     source, target = (EncodedCorpus.open(encoded, side) for side in SIDES)
     with temporary_folder(out.parent) as folder:
         corpus = copy_ids(source, target, folder)

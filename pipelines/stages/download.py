@@ -14,7 +14,6 @@ from convs2s.config.download import (
 from convs2s.config.section import Languages
 from convs2s.text.sources.pair_files import Part, file_part, list_file_names
 from convs2s.text.sources.remote import remote_part
-from convs2s.text.sources.sacrebleu_sets import sacrebleu_part
 from convs2s.text.sources.split import write_split
 
 
@@ -40,4 +39,6 @@ def open_part(source: Source, languages: Languages, local: Path, downloads: Path
         case UrlSource():
             return remote_part(source, languages, local, downloads)
         case SacrebleuSource():
+            from convs2s.text.sources.sacrebleu_sets import sacrebleu_part  # noqa: PLC0415  # takes 0.4 s
+
             return sacrebleu_part(source.name, languages, downloads / "sacrebleu")

@@ -3,9 +3,7 @@
 import sys
 from pathlib import Path
 
-import pandas as pd
-
-from convs2s.base.files import atomic_path, read_folder, write_json
+from convs2s.base.files import atomic_path, read_folder, write_json, write_lines
 from convs2s.config.results import TuneParams
 from convs2s.config.section import Seeds
 from convs2s.config.train import RunSection
@@ -63,6 +61,6 @@ def run(
         print(f"{member}: alpha {best} has the best BLEU of the development set, {bleu[best]:.2f}")
     with atomic_path(out / member) as temporary:
         temporary.mkdir()
-        table = pd.DataFrame(rows, columns=["alpha", "bleu", "length_ratio"])
-        table.to_csv(temporary / "alphas.csv", index=False, encoding="utf-8", lineterminator="\n")
+        table = (",".join(map(str, row)) for row in (("alpha", "bleu", "length_ratio"), *rows))
+        write_lines(temporary / "alphas.csv", table)
         write_json(temporary / "alpha.json", chosen)

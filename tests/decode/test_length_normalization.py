@@ -3,13 +3,10 @@
 import pytest
 import torch
 
-from convs2s.decode.length_normalization import (
-    best_alpha,
-    best_hypothesis,
-    final_score,
-)
+from convs2s.decode.length_normalization import best_alpha, best_hypothesis
 from convs2s.decode.translations import Hypothesis
 from convs2s.ids.vocabulary import EOS
+from convs2s.search.search import final_score
 from tests.decode.parrot import make_search
 from tests.search.table_model import random_table
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from convs2s.model.glu_block import receptive_field
+from convs2s.model.description import receptive_field
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.model.storage import ShapesOnly
 from tests.model.small import PAD, SMALL, sentence, small_model, small_params
