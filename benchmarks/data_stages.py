@@ -4,9 +4,10 @@
 
 Pairs have the lengths and the Zipf-distributed vocabulary of WMT. Each stage runs as in dvc.yaml, with the
 parameters of params.yaml, 40,000 vocabulary entries and alignment, in its own folder, which is deleted at
-the end. Memory is the total over all processes of the stage (PSS: shared pages count once), disk that of the
-folder; both are sampled, and Linux only. With --json, sizes can be measured one by one: the second table
-has all that are in the file.
+the end. Memory is what all processes of the stage need together; mapped is what they have in memory of files,
+such as the aligner's tables, which the system drops where others need room, so that it says nothing about
+the machine that a corpus needs. Disk is that of the folder. All three are sampled, and Linux only. With
+--json, sizes can be measured one by one: the second table has all that are in the file.
 
 Extrapolated values are the larger of a power law, whose exponent is shown, and of a straight line. The error
 is that of the largest measured size if it is extrapolated from the others in the same way.
@@ -15,12 +16,14 @@ is that of the largest measured size if it is extrapolated from the others in th
 import argparse
 import contextlib
 import os
+import re
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -69,7 +72,9 @@ class Cost:
     cpu_seconds: float
     """Over all cores; unlike wall time, hardly affected by other load."""
     memory: float
-    """Peak of all its processes together, in MiB."""
+    """Peak of all its processes together, without mapped files, in MiB."""
+    mapped: float
+    """Peak of the parts of mapped files in memory, in MiB."""
     disk: float
     """Peak of what it adds to the folder, in MiB."""
 
@@ -87,7 +92,7 @@ def measure(options: argparse.Namespace, report: Report) -> None:
     """Add a row for every stage and corpus size, then print what larger corpora would take."""
     if options.json and options.json.exists():
         report.results += read_json(options.json)["results"]
-    report.table(("stage", "pairs", "seconds", "CPU seconds", "memory, MiB", "disk, MiB"))
+    report.table(("stage", "pairs", "seconds", "CPU seconds", "memory, MiB", "mapped, MiB", "disk, MiB"))
     for pairs in options.pairs:
         with tempfile.TemporaryDirectory(dir=options.folder) as folder:
             for stage, cost in measure_all(Path(folder), pairs, options.params, options.last):
@@ -157,7 +162,7 @@ def measure_all(folder: Path, pairs: int, params: Path, last: str) -> Iterator[t
 def measure_stage(command: list[str], folder: Path) -> Cost:
     """Run a command in a folder; return its cost."""
     disk_before = disk_usage(folder)
-    memory, disk = [0.0], [disk_before]
+    memory, disk = [Memory(0.0, 0.0)], [disk_before]
 
     def watch(process: int) -> None:
         """Sample memory and disk."""
@@ -169,7 +174,8 @@ def measure_stage(command: list[str], folder: Path) -> Cost:
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     cost = run_process(command, watch=watch, cwd=folder, env=environment)
     disk.append(disk_usage(folder))
-    return Cost(cost.seconds, cost.processor_seconds, max(memory), max(disk) - disk_before)
+    own, mapped = map(max, zip(*memory, strict=True))
+    return Cost(cost.seconds, cost.processor_seconds, own, mapped, max(disk) - disk_before)
 
 
 def disk_usage(folder: Path) -> float:
@@ -181,13 +187,24 @@ def disk_usage(folder: Path) -> float:
     return total / 2**20
 
 
-def memory_usage(process: psutil.Process) -> float:
-    """Return the total memory of a process and all below it, in MiB."""
-    total = 0
-    with contextlib.suppress(psutil.Error):  # any may end between two reads
+class Memory(NamedTuple):
+    """What processes have in memory, in MiB; pages that several share count once."""
+
+    own: float
+    mapped: float
+    """Of files, libraries included."""
+
+
+def memory_usage(process: psutil.Process) -> Memory:
+    """Return the total memory of a process and all below it."""
+    own = mapped = 0
+    with contextlib.suppress(psutil.Error, OSError):  # any may end between two reads
         for member in [process, *process.children(recursive=True)]:
-            total += member.memory_full_info().pss
-    return total / 2**20
+            text = Path(f"/proc/{member.pid}/smaps_rollup").read_text(encoding="ascii")
+            kilobytes = {name: int(value) for name, value in re.findall(r"^(Pss\w*): +(\d+) kB", text, re.M)}
+            mapped += kilobytes["Pss_File"]
+            own += kilobytes["Pss"] - kilobytes["Pss_File"]
+    return Memory(own / 2**10, mapped / 2**10)
 
 
 main = program(__doc__, add_options, measure)

@@ -17,10 +17,22 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import psutil
 import pytest
 import torch
 
-from benchmarks import align, harness, overhead, round_trip, serve, split, train_step, translate_large
+from benchmarks import (
+    align,
+    data_stages,
+    harness,
+    overhead,
+    round_trip,
+    serve,
+    split,
+    train_step,
+    translate_large,
+)
 from benchmarks.__main__ import list_benchmarks
 from benchmarks.corpus import TRAIN
 from benchmarks.synthetic import only_batch, random_training
@@ -76,7 +88,7 @@ RUNS = {
     ],
     "data_stages": [
         Run("--pairs 30 60 90 --last filter --folder {folder}", ["stage", "pairs"],
-            [(stage, pairs) for pairs in (30, 60, 90) for stage in STAGES], 4),
+            [(stage, pairs) for pairs in (30, 60, 90) for stage in STAGES], 5),
     ],
     "overhead": [
         Run("--no-dvc --rounds 1", ["command"], [("nothing",), ("json",)], 9, is_slow=False),
@@ -327,6 +339,34 @@ def test_updates_have_the_rate_of_the_preset(preset: str) -> None:
     else:
         assert rates == [0.25] * 3
         assert 0 < (after - before).abs().max() <= 1.0
+
+
+def test_mapped_files_are_no_memory_that_a_stage_needs(tmp_path: Path) -> None:
+    """Of the aligner's tables, the system keeps in memory what there is room for: it can do with far less."""
+    path = tmp_path / "table"
+    program = (
+        "import numpy, sys; table = numpy.memmap(sys.argv[1], 'uint8', 'w+', shape=(96 << 20,)); "
+        "table[:] = 1; print(flush=True); input()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout
+        process.stdout.readline()
+        memory = data_stages.memory_usage(psutil.Process(process.pid))
+        process.communicate(b"\n")
+    assert memory.mapped > 96 > memory.own > 1
+
+
+def test_costs_of_the_papers_corpus_are_extrapolated() -> None:
+    """What is constant stays so; what grows in line with the corpus does so from its base, or as a power."""
+    sizes = np.array([100, 200, 400])
+    factor = data_stages.PAPER_PAIRS / 400
+    assert data_stages.extrapolate(sizes, np.full(3, 150.0)) == pytest.approx((0.0, 150.0, 0.0), abs=1e-6)
+    exponent, value, error = data_stages.extrapolate(sizes, 50.0 + sizes)
+    assert (value, error) == pytest.approx((50.0 + data_stages.PAPER_PAIRS, 0.0), abs=1e-3)
+    assert 0.0 < exponent < 1.0
+    assert data_stages.extrapolate(sizes, sizes**1.5)[:2] == pytest.approx((1.5, 8000 * factor**1.5))
 
 
 def test_alignment_error_rate() -> None:
