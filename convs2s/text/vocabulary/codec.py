@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from convs2s.base.files import SIDES, atomic_path, read_json
-from convs2s.ids.vocabulary import EOS, PAD, Vocabulary, read_counts, read_vocabulary
+from convs2s.ids.vocabulary import EOS, PAD, UNK, Vocabulary, read_counts, read_vocabulary
 from convs2s.text.vocabulary.segmentation import (
     BYTE_PIECES,
     WORD_MARK,
@@ -60,7 +60,7 @@ class Codec:
         entries = vocabulary.entries
         spelled = (entry for entry in entries if entry not in BYTE_PIECES)
         self._seen = set().union(*spelled) - {WORD_MARK}
-        self._longest = max(map(len, vocabulary.entries), default=1)
+        self._longest = max(map(len, entries), default=1)
         self._cache: dict[str, Written] = {}
 
     @classmethod
@@ -110,7 +110,12 @@ class Codec:
 
     def encode(self, words: list[str]) -> list[int]:
         """Return the ids of the words' pieces, followed by EOS."""
-        return [*(id_ for word in words for id_ in self._write(word).ids), EOS]
+        cached = self._cache.get  # called for each word of a corpus
+        ids: list[int] = []
+        for word in words:
+            ids += (cached(word) or self._write(word)).ids
+        ids.append(EOS)
+        return ids
 
     def decode(self, ids: Iterable[int]) -> list[str]:
         """Return the words; EOS and PAD are dropped, UNK is "<unk>", alone or within a word of pieces."""
@@ -132,9 +137,11 @@ class Codec:
             if len(self._cache) >= CACHED_WORDS:
                 self._cache.clear()  # keep it bounded; frequent words soon return
             pieces = [word] if self._segmentation is None else self._segmentation.pieces(word)
-            if self._cutter:
+            ids = self.vocabulary.ids(pieces)
+            if self._cutter and UNK in ids:
                 pieces = [part for piece in pieces for part in self._cut(piece, self._cutter)]
-            self._cache[word] = Written(pieces, self.vocabulary.ids(pieces))
+                ids = self.vocabulary.ids(pieces)
+            self._cache[word] = Written(pieces, ids)
         return self._cache[word]
 
     def _cut(self, piece: str, segmentation: Bpe) -> Iterator[str]:
