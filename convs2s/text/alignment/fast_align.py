@@ -13,6 +13,7 @@ byte-identical for any number of threads.
 import itertools
 import os
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -79,8 +80,10 @@ def align(corpus: Corpus, iterations: int, folder: Path) -> Iterator[Links]:
 
 def run_in_ranges(
     threads: ThreadPoolExecutor, offsets: Offsets, function: Callable[..., Any], *arguments: Any
-) -> list[Any]:
-    """Return the results of function(first, last, *arguments) for ranges that together cover all items.
+) -> Any:
+    """Call function(first, last, *arguments) for ranges that cover all items; return the sum of its results.
+
+    Each is added once those before it are, so that hardly more are in memory than there are threads.
 
     Args:
         offsets: where each item's work begins, then the end; ranges have about equal amounts of work.
@@ -88,8 +91,9 @@ def run_in_ranges(
     """
     shares = np.linspace(0, offsets[-1], RANGES * cores() + 1)[1:-1]
     bounds = itertools.pairwise([0, *np.searchsorted(offsets, shares).tolist(), len(offsets) - 1])
-    tasks = [threads.submit(function, first, last, *arguments) for first, last in bounds]
-    return [task.result() for task in tasks]
+    tasks = deque(threads.submit(function, first, last, *arguments) for first, last in bounds)
+    results = (tasks.popleft().result() for _ in range(len(tasks)))
+    return sum(result for result in results if result is not None)
 
 
 class Direction:
@@ -151,11 +155,11 @@ class Direction:
     def iterate(self, fit_tension: bool) -> str:
         """Run one iteration of expectation maximization; return a one-line report."""
         nulls, distances = np.zeros((2, len(self.nulls)))
-        totals_of_ranges = run_in_ranges(
+        totals = run_in_ranges(
             self.threads, self.table.places,
             posteriors.expect_words, self.table, self.model(), nulls, distances,
         )  # fmt: skip
-        totals = sum(totals_of_ranges) / posteriors.UNIT
+        totals = totals / posteriors.UNIT
         if fit_tension:
             distance = float(distances.sum()) / self.words
             self.tension = optimize_tension(self.tension, distance, self.lengths, self.words)
