@@ -4,6 +4,8 @@ import functools
 import importlib
 import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -134,3 +136,12 @@ def left_out(path: Path) -> bool:
 @functools.cache
 def graph() -> grimp.ImportGraph:
     return grimp.build_graph("convs2s", "pipelines", cache_dir=None)
+
+
+def test_only_stages_with_a_model_import_pytorch() -> None:
+    """It takes over a second, in which a stage that copies or counts would be done."""
+    others = [f"pipelines.stages.{name}" for name in STAGES if name not in ("augment", "train", "translate")]
+    program = "import importlib, sys; [importlib.import_module(name) for name in sys.argv[1:]]"
+    program += "; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program, *others], stdout=subprocess.PIPE, check=True)
+    assert done.stdout == b"False\n"
