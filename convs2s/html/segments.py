@@ -1,10 +1,4 @@
-"""HTML: the text to translate, and the rest, which stays as it is, character by character.
-
-A page is read by the tokens of the HTML standard (§13.2.5), which make any text a page. Parsers that build a
-tree, such as lxml and html5lib, repair what is broken and forget how it was written. Python's html.parser
-keeps the text, but fails on `<![n`, takes 16 s for 24 kB of `<a `, and reads comments and scripts differently
-from one patch release to the next. So the tokens are a regular expression here. Each of them ends at the end
-of the page at the latest, so that the time is linear in the size of the page.
+"""The text of a page that is to be translated, and the rest, which stays as it is, character by character.
 
 A segment is the text between the tags of blocks, such as `<p>`, with the inline elements in it, such as
 `<b>`. An element is inline unless a browser makes it a block. Badly nested tags of inline elements are nested
@@ -13,78 +7,18 @@ as a browser nests them; one without its counterpart in the segment divides it, 
 
 import html
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Literal, NamedTuple
 
+from convs2s.html.elements import BLOCKS, IN_WORDS, KEPT_BLOCKS, OBJECTS, RAISED, RAW, VOID
+from convs2s.html.nesting import Item, is_empty, nest
+from convs2s.html.tokens import find_end_of_noscript, find_ends, tokenize
 from convs2s.text.words.tokenization import OBJECT
 
 BREAK = "\n"
 """The place in a text of a line break, at which a sentence ends."""
-
-# fmt: off
-VOID = {
-    "area", "base", "basefont", "bgsound", "br", "col", "embed", "frame", "hr", "img", "input", "keygen",
-    "link", "meta", "param", "source", "track", "wbr",
-}
-"""Elements without content and end tag."""
-RAW = {"iframe", "noembed", "noframes", "plaintext", "script", "style", "textarea", "xmp"}
-"""Elements whose content has no tags; it ends at their end tag."""
-KEPT_BLOCKS = {"listing", "plaintext", "pre", "xmp"}
-"""Blocks that stay as they are: their layout is that of their characters, and most are code."""
-BLOCKS = KEPT_BLOCKS | {
-    # that browsers lay out as blocks (HTML standard, §15.3), or do not show as part of a line
-    "address", "article", "aside", "blockquote", "body", "caption", "center", "col", "colgroup", "datalist",
-    "dd", "details", "dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form",
-    "frame", "frameset", "h1", "h2", "h3", "h4", "h5", "h6", "head", "header", "hgroup", "hr", "html",
-    "legend", "li", "main", "menu", "nav", "noscript", "ol", "optgroup", "option", "p", "search", "section",
-    "select", "summary", "table", "tbody", "td", "template", "tfoot", "th", "thead", "title", "tr", "ul",
-}
-"""Elements at whose tags a text ends. All that are not listed are inline, also those that nobody knows."""
-FOREIGN = {"math", "svg"}
-"""Elements of other languages, in which `/>` ends an element."""
-OBJECTS = FOREIGN | RAW - BLOCKS | {
-    "audio", "canvas", "code", "embed", "img", "input", "kbd", "map", "object", "picture", "rp", "rt", "samp",
-    "tt", "var", "video",
-}
-"""Inline elements that stay as they are, with their content."""
-FORMATTING = {
-    "a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u",
-}
-"""Elements that browsers open again behind an end tag that they were badly nested with (§13.2.4.3)."""
-IN_WORDS = FORMATTING - {"a"} | {"abbr", "bdi", "bdo", "del", "ins", "mark", "ruby", "rb", "sub", "sup"}
-"""Elements that may be around a part of a word."""
-RAISED = {"sub", "sup"}
-"""Elements that stay as they are if they have no letters: exponents, numbers of footnotes."""
-# fmt: on
-MOST_REOPENED = 3
-"""Elements that an end tag is badly nested with; with more, its tag divides. It limits what is added."""
-DEEPEST = 100
-"""Inline elements in each other; the tags of those further inside divide."""
-
-TOKEN = re.compile(
-    r"""
-    <!--(?:-?>|.*?(?:--!?>|\Z))                       # a comment
-    | <(?:[!?]|/(?![a-zA-Z]))[^>]*(?:>|\Z)            # the doctype, and what browsers take for a comment
-    | <(?P<slash>/?)(?P<name>[a-zA-Z][^ \t\n\f\r/>]*)
-      (?P<attributes>(?:
-          [ \t\n\f\r/]+
-          | [^ \t\n\f\r/>][^ \t\n\f\r/>=]*            # a name, and perhaps a value
-            (?:[ \t\n\f\r]*=[ \t\n\f\r]*(?:"[^"]*(?:"|\Z)|'[^']*(?:'|\Z)|[^ \t\n\f\r>]*))?
-      )*)
-      (?P<end>>?)
-    | (?P<text>(?:[^<]+|<(?![a-zA-Z!?/]))+)
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-ATTRIBUTE = re.compile(
-    r"""([^ \t\n\f\r/>][^ \t\n\f\r/>=]*)(?:[ \t\n\f\r]*=[ \t\n\f\r]*("[^"]*|'[^']*|[^ \t\n\f\r>]*))?"""
-)
-END_OF_RAW = {name: re.compile(rf"</{name}(?=[ \t\n\f\r/>])", re.IGNORECASE) for name in RAW}
-IN_SCRIPT = re.compile(r"<!--|-->|<(?P<slash>/?)script(?=[ \t\n\f\r/>])", re.IGNORECASE)
-"""What decides where a script ends (§13.2.5.15 to 13.2.5.31)."""
 NUMBER = re.compile(r"&#0*([0-9]+)")
 SPACES = re.compile(r"[ \t\n\f\r]+")
 NO_BREAK_SPACES = ("&nbsp;", "&#160;", "&#xa0;", "&#xA0;")
@@ -101,32 +35,6 @@ WIDE = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\
 """Characters of scripts without spaces between words or, in Korean, between a word and its particles."""
 SOFT_HYPHEN = "\xad"
 """Where a word may be divided; it would divide the word for the model, too."""
-
-
-class Token(NamedTuple):
-    """A piece of a page.
-
-    Attributes:
-        kind: other is what browsers do not show: comments, and the content of scripts.
-        raw: as in the page.
-        name: of a tag, in lower case.
-        is_kept: whether the tag says that its element must not be translated.
-    """
-
-    kind: Literal["text", "start", "end", "other"]
-    raw: str
-    name: str = ""
-    is_kept: bool = False
-
-
-class Item(NamedTuple):
-    """A piece of a stretch of inline content: a token, or a whole element that stays as it is."""
-
-    kind: Literal["text", "open", "close", "object", "break", "point", "divider"]
-    raw: str
-    name: str = ""
-    text: str = ""
-    """As the browser shows it, with single spaces; of an element without text, a space if it has one."""
 
 
 @dataclass
@@ -214,108 +122,6 @@ def read_page(page: str) -> list[str | Segment]:
     return [*parts, *divide(items, unclosed)]
 
 
-def tokenize(page: str) -> Iterator[Token]:
-    """Yield the tokens of a page; joined, they are the page."""
-    position = 0
-    while match := TOKEN.match(page, position):
-        raw = match[0]
-        position = match.end()
-        if match["text"]:
-            yield Token("text", raw)
-            continue
-        if not match["end"]:  # a comment, or a tag that the page's end cuts off
-            yield Token("other", raw)
-            continue
-        name = match["name"].lower()
-        if match["slash"]:
-            yield Token("end", raw, name)
-            continue
-        yield Token("start", raw, name, forbids_translation(match["attributes"]))
-        if name in RAW:
-            stop = find_end_of_raw(page, position, name)
-            if stop > position:
-                yield Token("other", page[position:stop])
-            position = stop
-
-
-def find_end_of_raw(page: str, position: int, name: str) -> int:
-    """Return where the end tag of an element without tags in it is; without one, where the page ends."""
-    if name == "plaintext":
-        return len(page)
-    if name != "script":
-        end = END_OF_RAW[name].search(page, position)
-        return end.start() if end else len(page)
-    # In a comment, a script may write a script.
-    in_comment = in_script = False
-    while found := IN_SCRIPT.search(page, position):
-        position = found.end()
-        if found[0] == "<!--":
-            in_comment = True
-            position -= len("--")  # they may be those of its end, as in <!-->
-        elif found[0] == "-->":
-            in_comment = in_script = False
-        elif not found["slash"]:
-            in_script = in_comment
-        elif in_script:
-            in_script = False
-        else:
-            return found.start()
-    return len(page)
-
-
-def forbids_translation(attributes: str) -> bool:
-    """Return whether a tag has translate="no", or the class notranslate that services of translation know."""
-    if "translate" not in attributes.lower():
-        return False
-    for name, value in ATTRIBUTE.findall(attributes):
-        words = value.strip("\"'").lower().split()
-        if name.lower() == "translate" and words == ["no"]:
-            return True
-        if name.lower() == "class" and "notranslate" in words:
-            return True
-    return False
-
-
-def find_ends(tokens: Sequence[Token]) -> dict[int, int]:
-    """Return, for each start tag, the index of its end tag; without one, of the last token of its block."""
-    ends = dict[int, int]()
-    open_tags = defaultdict[str, list[int]](list)
-    start_of_block = 0
-    for i, token in enumerate(tokens):
-        if token.name in BLOCKS:
-            start_of_block = i
-        if token.kind == "start" and token.name in FOREIGN and token.raw.endswith("/>"):
-            ends[i] = i
-        elif token.kind == "start":
-            open_tags[token.name].append(i)
-        elif token.kind == "end":
-            indices = open_tags[token.name]
-            # Only in its own block may what looks like an element of XHTML be one with content.
-            while indices and tokens[indices[-1]].raw.endswith("/>") and indices[-1] < start_of_block:
-                indices.pop()
-            if indices:
-                ends[indices.pop()] = i
-    end_of_block = len(tokens) - 1
-    for i in range(len(tokens) - 1, -1, -1):
-        token = tokens[i]
-        if token.kind == "start":
-            is_xhtml = token.raw.endswith("/>") and token.name not in RAW
-            ends.setdefault(i, i if is_xhtml else end_of_block)
-        if token.name in BLOCKS:
-            end_of_block = i - 1
-    return ends
-
-
-def find_end_of_noscript(tokens: Sequence[Token], start: int) -> int:
-    """Return the index of the end tag of a noscript that has no text, such as one around a picture; or -1."""
-    for i in range(start + 1, len(tokens)):
-        if tokens[i].name == "noscript":
-            return i if (tokens[start].kind, tokens[i].kind) == ("start", "end") else -1
-        if tokens[i].kind == "text" and tokens[i].raw.strip():
-            break
-    return -1
-
-
 def divide(items: Sequence[Item], unclosed: Counter[str]) -> Iterator[str | Segment]:
     """Yield the segments of inline content, what is around them, and the tags that divide them.
 
@@ -387,128 +193,6 @@ def is_parted(before: str, after: str, closed: Set[str], opened: Set[str]) -> bo
         return begins or not names <= IN_WORDS
     # Text beside an element, such as <a>A title<span>Its source</span></a>; but YouTube may have a tag in it.
     return begins and not names <= IN_WORDS and (is_end or " " in before)
-
-
-class Nesting:
-    """Nests the tags of inline content as browsers do by the adoption agency algorithm (§13.2.6.4.7).
-
-    An end tag also ends what has begun in its element and not ended; elements of `FORMATTING` begin again
-    after it. A link ends the link that it is in. End tags of what is not open are ignored.
-
-    Attributes:
-        items: with the tags that are added.
-        pairs: the indices of both tags of each element.
-        ignored: the indices of the end tags that browsers ignore.
-        opened: the indices of the start tags without an end tag.
-        reopened: the start tags that are written before whatever follows.
-
-    Args:
-        unclosed: number of the elements by name that are open before the content.
-        most_reopened: elements that an end tag may be badly nested with; with more, it has no counterpart.
-    """
-
-    def __init__(self, unclosed: Mapping[str, int], most_reopened: int) -> None:
-        self.items = list[Item]()
-        self.pairs = dict[int, int]()
-        self.ignored = set[int]()
-        self.opened = list[int]()
-        self.reopened = list[Item]()
-        self._unclosed = Counter(unclosed)
-        self._most_reopened = most_reopened
-
-    def add(self, item: Item) -> None:
-        """Add the next item."""
-        if item.kind == "close":
-            self._close(item)
-            return
-        if item.kind == "open" and item.name == "a" and not is_empty(item):
-            open_links = [i for i in self.opened[-1 - self._most_reopened :] if self.items[i].name == "a"]
-            if self._most_reopened and open_links and not is_empty(self.items[open_links[-1]]):
-                self._close(Item("close", "</a>", "a"))
-        if item.kind != "point":
-            for start_tag in self.reopened:
-                self._open(start_tag)
-            self.reopened = []
-        if item.kind == "open":
-            self._open(item)
-        else:
-            self.items.append(item)
-
-    def _open(self, item: Item) -> None:
-        if len(self.opened) < DEEPEST:
-            self.opened.append(len(self.items))
-        self.items.append(item)
-
-    def _close(self, item: Item) -> None:
-        if again := [start_tag for start_tag in self.reopened if start_tag.name == item.name]:
-            self.reopened.remove(again[-1])  # an end tag has been written
-            return
-        while self.opened and self._is_empty(-1) and self._name(-1) != item.name:
-            self.opened.pop()
-        depth = 1  # of the element among those that are open
-        deepest = min(len(self.opened), 1 + self._most_reopened)
-        while depth <= deepest and self._name(-depth) != item.name:
-            depth += 1
-        if depth > deepest:
-            if not self._unclosed[item.name] and all(self.items[i].name != item.name for i in self.opened):
-                self.ignored.add(len(self.items))
-            self._unclosed[item.name] -= self._unclosed[item.name] > 0
-            self.items.append(item)
-            return
-        for _ in range(depth - 1):
-            if not self._is_empty(-1):
-                start_tag = self.items[self.opened[-1]]
-                if start_tag.name in FORMATTING:
-                    self.reopened.insert(0, start_tag)
-                self._end(Item("close", f"</{start_tag.name}>", start_tag.name))
-            else:
-                self.opened.pop()
-        self._end(item)
-
-    def _end(self, end_tag: Item) -> None:
-        self.pairs[self.opened.pop()] = len(self.items)
-        self.items.append(end_tag)
-
-    def _name(self, depth: int) -> str:
-        return self.items[self.opened[depth]].name
-
-    def _is_empty(self, depth: int) -> bool:
-        return is_empty(self.items[self.opened[depth]])
-
-
-def is_empty(item: Item) -> bool:
-    """Return whether a tag may be a whole element of XHTML, such as <a id="top"/>; in HTML it is not."""
-    return item.kind == "open" and item.raw.endswith("/>")
-
-
-def nest(items: Sequence[Item], unclosed: Counter[str]) -> tuple[list[Item], dict[int, int], Set[int]]:
-    """Return items with nested tags; the indices of both tags of each element that no tag divides; and of
-    the end tags that are ignored.
-
-    Args:
-        unclosed: as for `divide`.
-    """
-    nesting = Nesting(unclosed, MOST_REOPENED)
-    for item in items:
-        nesting.add(item)
-    if nesting.reopened:  # in the next block: these tags stay as they are
-        nesting = Nesting(unclosed, 0)
-        for item in items:
-            nesting.add(item)
-    for i in nesting.opened:
-        unclosed[nesting.items[i].name] += not is_empty(nesting.items[i])
-    paired = {*nesting.pairs, *nesting.pairs.values()}
-    dividers = list(
-        accumulate(
-            item.kind in ("open", "close")
-            and i not in paired
-            and i not in nesting.ignored
-            and not is_empty(item)
-            for i, item in enumerate(nesting.items)
-        )
-    )
-    pairs = {start: end for start, end in nesting.pairs.items() if dividers[start] == dividers[end]}
-    return nesting.items, pairs, nesting.ignored
 
 
 def merge_empty(items: Sequence[Item], pairs: Mapping[int, int], ignored: Set[int]) -> Iterator[Item]:

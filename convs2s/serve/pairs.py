@@ -11,7 +11,7 @@ from typing import Any, cast
 from fastapi import HTTPException
 from torch import Tensor
 
-from convs2s.html.inline_tags import Traced
+from convs2s.html.draft import Traced
 from convs2s.package.folder import read_settings
 from convs2s.package.html_page import HtmlPage, read_html, trace
 from convs2s.package.layer_attention import LayerAttention, read_layers

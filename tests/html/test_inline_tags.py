@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from convs2s.html.inline_tags import Traced, TranslatedSentence, Word, write_segment
+from convs2s.html.draft import Traced, TranslatedSentence, Word
+from convs2s.html.inline_tags import write_segment
 from convs2s.html.segments import Segment, read_page
 
 

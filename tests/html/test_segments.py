@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from convs2s.html.segments import BREAK, read_page, tokenize
+from convs2s.html.segments import BREAK, read_page
+from convs2s.html.tokens import tokenize
 from convs2s.text.words.tokenization import OBJECT
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.html.inline_tags import Traced, Word
+from convs2s.html.draft import Traced, Word
 from convs2s.package.html_page import TranslatedPage, read_html, trace, translate_html
 from convs2s.package.translator import Translator, load
 from convs2s.text.words.tokenization import Tokenizer

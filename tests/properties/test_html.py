@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convs2s.html.inline_tags import Traced, Word
-from convs2s.html.segments import FORMATTING, VOID, make_text, tokenize
+from convs2s.html.draft import Traced, Word
+from convs2s.html.elements import FORMATTING, VOID
+from convs2s.html.segments import make_text
+from convs2s.html.tokens import tokenize
 from convs2s.package.html_page import HtmlPage, translate_html
 from convs2s.package.translator import Translator, load
 from convs2s.text.words.tokenization import OBJECT
