@@ -1,12 +1,20 @@
 """Inline tags in a translation: a segment's translation as HTML, in which each tag is written once."""
 
 import html
+import re
 from collections.abc import Callable, Sequence
 
 from convs2s.html.draft import MARK, Draft, TranslatedSentence
 from convs2s.html.places import Place, Placer, count_words
 from convs2s.html.segments import BREAK, WIDE, Segment, is_translatable
-from convs2s.text.sentences import write_space
+from convs2s.text.sentences import WITHOUT_SPACES, write_space
+
+SPACES = " \u00a0\u3000"
+"""White space that stays in the element that it was in: a button, for example, does not show it."""
+CHINESE_OR_JAPANESE = re.compile("[\u2e80-\u9fff\uff00-\uffef\U00020000-\U0003ffff]")
+"""Letters and punctuation of scripts without spaces between sentences."""
+NEARBY = 10
+"""Characters beside white space that say whether it is in a text of such a script."""
 
 
 def write_segment(
@@ -26,9 +34,12 @@ def write_segment(
     for number, sentence in enumerate(sentences):
         between = segment.text[position : sentence.start]
         if number > 0 and not between.strip() and BREAK not in between:
+            nearby = segment.text[max(0, position - NEARBY) : sentence.start + NEARBY]
             # Without a space in a script that has some, a text goes on, as in "known.[3] Others".
-            goes_on = not between and not WIDE.match(segment.text[sentence.start - 1])
-            draft.write_space("" if goes_on else write_space(between, language))
+            goes_on = not between and not WIDE.match(segment.text[position - 1])
+            # One in a script that needs none is there on purpose.
+            is_kept = language in WITHOUT_SPACES and CHINESE_OR_JAPANESE.search(nearby)
+            draft.write_space(between if goes_on or is_kept else write_space(between, language))
         else:
             draft.copy(position, sentence.start)
         draft.add(sentence)
@@ -82,7 +93,11 @@ def write_tags(segment: Segment, draft: Draft, places: Sequence[Place]) -> str:
             opened.pop()
             place = places[number]
             if place.stop > place.start and number:
-                write_text(draft.units[place.stop - 1].stop)
+                end = draft.units[place.stop - 1].stop
+                inline = segment.inlines[number]
+                if inline.start < inline.stop and segment.text[inline.stop - 1] in SPACES:
+                    end += end < len(text) and text[end] in SPACES
+                write_text(end)
             written.append(segment.inlines[number].closing)
             continue
         inline = segment.inlines[child]
@@ -92,6 +107,8 @@ def write_tags(segment: Segment, draft: Draft, places: Sequence[Place]) -> str:
             position = marks[child].stop
             continue
         gap = find_gap(places[child].start, places[number])
+        if inline.closing and inline.start < inline.stop and segment.text[inline.start] in SPACES:
+            gap = position + len(text[position:gap].rstrip(SPACES))
         if inline.is_space:  # it is the space
             write_text(position + len(text[position:gap].rstrip()))
             position = max(position, gap)

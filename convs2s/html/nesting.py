@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from itertools import accumulate
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from convs2s.html.elements import FORMATTING
 
@@ -21,6 +21,8 @@ class Item(NamedTuple):
     name: str = ""
     text: str = ""
     """As the browser shows it, with single spaces; of an element without text, a space if it has one."""
+    parts: Sequence[Any] = ()
+    """Of an element that is not seen, what `read_page` returns of it: its text is no part of the sentence."""
 
 
 class Nesting:

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from convs2s.html.elements import BLOCKS, IN_WORDS, KEPT_BLOCKS, OBJECTS, RAISED, RAW, VOID
+from convs2s.html.elements import IN_WORDS, KEPT_BLOCKS, OBJECTS, RAISED, RAW, VOID
+from convs2s.html.layout import find_blocks, find_kept_lines, is_hidden, is_pair
 from convs2s.html.nesting import Item, is_empty, nest
 from convs2s.html.tokens import find_end_of_noscript, find_ends, tokenize
 from convs2s.text.words.tokenization import OBJECT
@@ -21,6 +22,7 @@ BREAK = "\n"
 """The place in a text of a line break, at which a sentence ends."""
 NUMBER = re.compile(r"&#0*([0-9]+)")
 SPACES = re.compile(r"[ \t\n\f\r]+")
+LINE_END = re.compile(r"(\r?\n|\r)")
 NO_BREAK_SPACES = ("&nbsp;", "&#160;", "&#xa0;", "&#xA0;")
 SPACE = re.compile(rf"(?:\s|{'|'.join(NO_BREAK_SPACES)})*")
 TRANSLATABLE = re.compile(r"\b[a-zA-Z]+\b|[^\W\d_a-zA-Z]")
@@ -47,6 +49,7 @@ class Inline:
         parent: the number of the element that it is in; the segment itself has number 0.
         start, stop: where it begins and ends in the segment's text.
         is_mark: whether it is an object or a break, which has a mark in the text.
+        parts: of an element that is not seen, its tags and what is translated of it; else empty.
     """
 
     opening: str
@@ -55,6 +58,7 @@ class Inline:
     start: int
     stop: int
     is_mark: bool = False
+    parts: Sequence["str | Segment"] = ()
 
     @property
     def is_space(self) -> bool:
@@ -77,10 +81,17 @@ class Segment:
     inlines: list[Inline]
 
 
-def read_page(page: str) -> list[str | Segment]:
-    """Return the segments of a page or of a part of one, and what is between them; `str` stays as it is."""
+def read_page(page: str, in_hidden: bool = False) -> list[str | Segment]:
+    """Return the segments of a page or of a part of one, and what is between them; `str` stays as it is.
+
+    Args:
+        in_hidden: whether the page is the content of an element that is not seen; others in it are no texts
+            of their own.
+    """
     tokens = list(tokenize(page))
     ends = find_ends(tokens)
+    blocks = find_blocks(tokens, ends)
+    keeps_lines = list(find_kept_lines(tokens, ends))
     parts = list[str | Segment]()
     items = list[Item]()
     unclosed = Counter[str]()
@@ -89,27 +100,28 @@ def read_page(page: str) -> list[str | Segment]:
         token = tokens[i]
         end = i
         if token.kind == "text":
-            raw = token.raw
-            if items and items[-1].kind == "break":  # the white space after it is part of it
-                space, raw = split_start(raw)
-                items[-1] = Item("break", items[-1].raw + space)
-            items.append(make_text(raw))
+            add_text(items, token.raw, keeps_lines[i])
         elif token.kind == "other":
             items.append(Item("point", token.raw))
         elif token.kind == "start" and (token.is_kept or token.name in OBJECTS | KEPT_BLOCKS):
             end = i if token.name in VOID else ends[i]
             raw = "".join(part.raw for part in tokens[i : end + 1])
             is_alone = token.name in VOID or (token.raw.endswith("/>") and token.name not in RAW and end == i)
-            is_whole = is_alone or (tokens[end].kind, tokens[end].name) == ("end", token.name)
-            if is_whole and token.name not in BLOCKS:
+            is_whole = is_alone or is_pair(tokens, i, end)
+            if is_whole and i not in blocks:
                 items.append(Item("object", raw))
             else:
                 parts += [*divide(items, unclosed), raw]
                 items = []
+        elif is_hidden(token) and not in_hidden and is_pair(tokens, i, ends[i]) and i not in blocks:
+            end = ends[i]
+            inner = "".join(part.raw for part in tokens[i + 1 : end])
+            parts_of_it = [token.raw, *read_page(inner, in_hidden=True), tokens[end].raw]
+            items.append(Item("point", token.raw + inner + tokens[end].raw, parts=parts_of_it))
         elif token.name == "noscript" and (last := find_end_of_noscript(tokens, i)) > i:
             end = last
             items.append(Item("point", "".join(part.raw for part in tokens[i : end + 1])))
-        elif token.name in BLOCKS:
+        elif i in blocks:
             parts += [*divide(items, unclosed), token.raw]
             items = []
         elif token.name == "br":
@@ -122,6 +134,17 @@ def read_page(page: str) -> list[str | Segment]:
     return [*parts, *divide(items, unclosed)]
 
 
+def add_text(items: list[Item], raw: str, keeps_lines: bool) -> None:
+    """Add a text to items; if its line ends are seen, they are breaks."""
+    for number, part in enumerate(LINE_END.split(raw) if keeps_lines else [raw]):
+        space, rest = "", part
+        if items and items[-1].kind == "break":  # the white space after it is part of it
+            space, rest = split_start(part)
+            items[-1] = Item("break", items[-1].raw + space)
+        if rest:
+            items.append(Item("break", rest) if number % 2 else make_text(rest))
+
+
 def divide(items: Sequence[Item], unclosed: Counter[str]) -> Iterator[str | Segment]:
     """Yield the segments of inline content, what is around them, and the tags that divide them.
 
@@ -130,7 +153,7 @@ def divide(items: Sequence[Item], unclosed: Counter[str]) -> Iterator[str | Segm
     """
     nested, pairs, ignored = nest(part_neighbors(items), unclosed)
     if not any(is_translatable(item.text) for item in items):
-        yield join(items)
+        yield from expand(items)
         return
     stretch = list[Item]()
     for item in merge_empty(nested, pairs, ignored):
@@ -225,13 +248,15 @@ def merge_empty(items: Sequence[Item], pairs: Mapping[int, int], ignored: Set[in
                 end = i
             else:
                 raw = join(items[i : end + 1])
+                parts = list(expand(items[i : end + 1]))
+                parts = parts if len(parts) > 1 else []
                 space = " " if spaced[end] > spaced[i] else ""
                 if breaks[end] > breaks[i]:
-                    yield Item("break", raw)
+                    yield Item("break", raw, parts=parts)
                 elif has_text or objects[end] > objects[i]:
-                    yield Item("object", raw)
+                    yield Item("object", raw, parts=parts)
                 else:
-                    yield Item("point", raw, text=space)
+                    yield Item("point", raw, text=space, parts=parts)
         i = end + 1
 
 
@@ -248,22 +273,21 @@ def make_segment(items: Sequence[Item]) -> Iterator[str | Segment]:
         begin += 1
     while begin < end and is_margin(items[end - 1]):
         end -= 1
-    before = join(items[:begin])
-    after = join(items[end:])
+    before, after = "", ""
     inner = list(items[begin:end])
     if inner and inner[0].kind == "text":
-        space, rest = split_start(inner[0].raw)
-        before += space
+        before, rest = split_start(inner[0].raw)
         inner[0] = make_text(rest)
     if inner and inner[-1].kind == "text":
-        rest, space = split_end(inner[-1].raw)
-        after = space + after
+        rest, after = split_end(inner[-1].raw)
         inner[-1] = make_text(rest)
     segment = build_segment(inner)
     if is_translatable(segment.text):
-        yield from (before, segment, after)
+        yield from expand([*items[:begin], Item("text", before)])
+        yield segment
+        yield from expand([Item("text", after), *items[end:]])
     else:
-        yield join(items)
+        yield from expand(items)
 
 
 def build_segment(items: Sequence[Item]) -> Segment:
@@ -272,14 +296,17 @@ def build_segment(items: Sequence[Item]) -> Segment:
     owners = list[int]()
     inlines = [Inline("", "", -1, 0, 0)]
     opened = [0]
+    ended = list[Inline]()  # that ended where the text does so far
 
     def write(written: str) -> None:
+        if written:
+            ended.clear()
         text.extend(written)
         owners.extend([opened[-1]] * len(written))
 
-    def add(raw: str, mark: str = "") -> None:
+    def add(raw: str, mark: str = "", parts: Sequence[str | Segment] = ()) -> None:
         is_mark = mark in (OBJECT, BREAK)
-        inlines.append(Inline(raw, "", opened[-1], len(text), len(text) + len(mark), is_mark))
+        inlines.append(Inline(raw, "", opened[-1], len(text), len(text) + len(mark), is_mark, parts))
         write(mark)
 
     for item in items:
@@ -290,16 +317,23 @@ def build_segment(items: Sequence[Item]) -> Segment:
             inline = inlines[opened.pop()]
             inline.closing = item.raw
             inline.stop = len(text)
+            ended.append(inline)
         elif item.kind == "text":
             for number, part in enumerate(item.text.split(OBJECT)):
                 if number:
                     add(OBJECT, OBJECT)
-                if part.startswith(" ") and inlines[-1].is_space and inlines[-1].stop == len(text):
-                    inlines[-1].stop -= 1  # this space may be seen where that of the element is hidden
+                if part.startswith(" ") and text and text[-1] == " ":
+                    # This space may be seen where that at the end of an element is hidden.
+                    for inline in ended:
+                        inline.stop -= inline.start < inline.stop
+                    ended.clear()
                 write(part.lstrip(" ") if not text or text[-1] in (" ", BREAK) else part)
         else:
             has_space = not text or text[-1] in (" ", BREAK)
-            add(item.raw, {"object": OBJECT, "break": BREAK}.get(item.kind, "" if has_space else item.text))
+            point = "" if has_space else item.text
+            add(item.raw, {"object": OBJECT, "break": BREAK}.get(item.kind, point), item.parts)
+            if item.kind == "point":
+                ended.append(inlines[-1])
     inlines[0].stop = len(text)
     return Segment("".join(text), owners, inlines)
 
@@ -331,6 +365,19 @@ def make_text(raw: str) -> Item:
     # Python converts no numbers of thousands of digits; no character has more than seven.
     shortened = NUMBER.sub(lambda number: f"&#{number[1][:8]}", raw)
     return Item("text", raw, text=SPACES.sub(" ", html.unescape(shortened)).replace(SOFT_HYPHEN, ""))
+
+
+def expand(items: Iterable[Item]) -> Iterator[str | Segment]:
+    """Yield items outside of a segment: as they are, but for the text of elements that are not seen."""
+    parts = (part for item in items for part in item.parts or [item.raw])
+    text = ""
+    for part in parts:
+        if isinstance(part, str):
+            text += part
+        else:
+            yield from (text, part)
+            text = ""
+    yield text
 
 
 def join(items: Iterable[Item]) -> str:

@@ -9,7 +9,8 @@ of the page at the latest, so that the time is linear in the size of the page.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from convs2s.html.elements import BLOCKS, FOREIGN, RAW
@@ -32,6 +33,9 @@ TOKEN = re.compile(
 ATTRIBUTE = re.compile(
     r"""([^ \t\n\f\r/>][^ \t\n\f\r/>=]*)(?:[ \t\n\f\r]*=[ \t\n\f\r]*("[^"]*|'[^']*|[^ \t\n\f\r>]*))?"""
 )
+LAYOUT = re.compile(r"(?<![^\s;])(display|white-space)\s*:\s*([a-z-]+)")
+MAY_HAVE_STYLE = re.compile("style|hidden", re.IGNORECASE)
+NO_STYLE: Mapping[str, str] = MappingProxyType({})
 END_OF_RAW = {name: re.compile(rf"</{name}(?=[ \t\n\f\r/>])", re.IGNORECASE) for name in RAW}
 IN_SCRIPT = re.compile(r"<!--|-->|<(?P<slash>/?)script(?=[ \t\n\f\r/>])", re.IGNORECASE)
 """What decides where a script ends (§13.2.5.15 to 13.2.5.31)."""
@@ -45,12 +49,14 @@ class Token(NamedTuple):
         raw: as in the page.
         name: of a tag, in lower case.
         is_kept: whether the tag says that its element must not be translated.
+        style: what its attributes say of the layout of text: values of `display` and `white-space`.
     """
 
     kind: Literal["text", "start", "end", "other"]
     raw: str
     name: str = ""
     is_kept: bool = False
+    style: Mapping[str, str] = NO_STYLE
 
 
 def tokenize(page: str) -> Iterator[Token]:
@@ -69,7 +75,8 @@ def tokenize(page: str) -> Iterator[Token]:
         if match["slash"]:
             yield Token("end", raw, name)
             continue
-        yield Token("start", raw, name, forbids_translation(match["attributes"]))
+        attributes = match["attributes"]
+        yield Token("start", raw, name, forbids_translation(attributes), read_style(attributes))
         if name in RAW:
             stop = find_end_of_raw(page, position, name)
             if stop > position:
@@ -113,6 +120,19 @@ def forbids_translation(attributes: str) -> bool:
         if name.lower() == "class" and "notranslate" in words:
             return True
     return False
+
+
+def read_style(attributes: str) -> Mapping[str, str]:
+    """Return what a tag's attributes `style` and `hidden` say of the layout of text, in lower case."""
+    if not MAY_HAVE_STYLE.search(attributes):
+        return NO_STYLE
+    style = dict[str, str]()
+    for name, value in ATTRIBUTE.findall(attributes):
+        if name.lower() == "hidden":
+            style.setdefault("display", "none")
+        elif name.lower() == "style":
+            style.update(LAYOUT.findall(value.strip("\"'").lower()))
+    return style
 
 
 def find_ends(tokens: Sequence[Token]) -> dict[int, int]:

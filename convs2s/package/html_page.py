@@ -2,8 +2,8 @@
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from convs2s.decode.links import find_counterparts, list_owners
 from convs2s.decode.sampling import Sampling
@@ -34,28 +34,29 @@ class HtmlPage:
     def __init__(self, page: str, split: Callable[[str], Sequence[str]], target: str) -> None:
         self._target = target
         self._parts = read_page(page)
-        self._spans = [
-            list(find_sentences(part.text, split)) if isinstance(part, Segment) else []
-            for part in self._parts
-        ]
-        self.sentences = [
-            part.text[start:stop]
-            for part, spans in zip(self._parts, self._spans, strict=True)
-            if isinstance(part, Segment)
-            for start, stop in spans
-        ]
+        self._spans = list[list[tuple[int, int]]]()  # of each segment
+        self.sentences = list[str]()
+        for segment in list_segments(self._parts):
+            self._spans.append(list(find_sentences(segment.text, split)))
+            self.sentences += [segment.text[start:stop] for start, stop in self._spans[-1]]
 
     def write(self, translations: Sequence[Traced], on_emptied: Callable[[int], object] | None = None) -> str:
         """Return the page with the translations of its sentences; `on_emptied` as in `write_segment`."""
         following = iter(translations)
-        written = []
-        for part, spans in zip(self._parts, self._spans, strict=True):
-            if isinstance(part, str):
-                written.append(part)
-            else:
-                sentences = [TranslatedSentence(start, stop, next(following)) for start, stop in spans]
-                written.append(write_segment(part, sentences, self._target, on_emptied))
-        return "".join(written)
+        spans = iter(self._spans)
+
+        def write_parts(parts: Sequence[str | Segment]) -> str:
+            return "".join(part if isinstance(part, str) else write(part) for part in parts)
+
+        def write(segment: Segment) -> str:
+            sentences = [TranslatedSentence(start, stop, next(following)) for start, stop in next(spans)]
+            inlines = [
+                replace(inline, opening=write_parts(inline.parts)) if inline.parts else inline
+                for inline in segment.inlines
+            ]
+            return write_segment(replace(segment, inlines=inlines), sentences, self._target, on_emptied)
+
+        return write_parts(self._parts)
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,15 @@ class TranslatedPage:
         emptied = list[int]()
         page = self.page.write([best for best, *_ in self.translations], emptied.append)
         return page, sum(emptied)
+
+
+def list_segments(parts: Iterable[str | Segment]) -> Iterator[Segment]:
+    """Yield the segments of a page, each before those of the elements in it that are not seen."""
+    for part in parts:
+        if isinstance(part, Segment):
+            yield part
+            for inline in part.inlines:
+                yield from list_segments(inline.parts)
 
 
 def find_sentences(text: str, split: Callable[[str], Sequence[str]]) -> Iterator[tuple[int, int]]:

@@ -56,7 +56,7 @@ def write(page: str, *translations: str) -> str:
     [
         ("<p> one <b>two</b> three </p>", "<p> THREE <b>TWO</b> ONE </p>"),
         ("<b>one two</b>", "<b>TWO ONE</b>"),
-        ("one<b> two </b>three", "THREE <b>TWO</b> ONE"),
+        ("one<b> two </b>three", "THREE<b> TWO </b>ONE"),
         ("<i>one <b>two</b> three</i> four", "FOUR <i>THREE <b>TWO</b> ONE</i>"),
         ("<i><b>one</b></i> <u>two</u>", "<u>TWO</u> <i><b>ONE</b></i>"),
         ("one <a href='>'>two</A\n> three", "THREE <a href='>'>TWO</A\n> ONE"),
@@ -66,7 +66,7 @@ def write(page: str, *translations: str) -> str:
         ("one <b><code>a</code> two</b> three", "THREE <b>TWO <code>a</code></b> ONE"),
         ("one <b><code>a</code> two</b> <code>b</code>", "<b><code>a</code> TWO</b> <code>b</code> ONE"),
         ("one <!-- a --> two three", "THREE <!-- a -->TWO ONE"),
-        ("one two <b></b> <i>three <!-- a --></i>", "<b></b><i>THREE<!-- a --></i> TWO ONE"),
+        ("one two <b></b> <i>three <!-- a --></i>", "<b></b><i>THREE<!-- a --> </i>TWO ONE"),
         ("<b><!-- a -->one</b> two", "TWO <b><!-- a -->ONE</b>"),
         ("o<wbr>ne two", "<wbr>TWO ONE"),
         # inside a word: where most of it is
@@ -76,6 +76,12 @@ def write(page: str, *translations: str) -> str:
         ("one <b>two <i>three</b></i> four", "FOUR <b><i>THREE</i> TWO</b> ONE"),
         ("<a href=x>one <a href=y>two</a> three", "THREE <a href=y>TWO</a> <a href=x>ONE</a>"),
         ("<b>one <span>two</b> three</span>", "THREE <b><span>TWO</span> ONE</b></span>"),
+        # white space stays inside of an element, or outside
+        ("one <b> two </b> three", "THREE <b>TWO</b> ONE"),
+        ("one<b><i> two</i></b> three", "THREE<b><i> TWO</i></b> ONE"),
+        ("one <b><i>two </i></b>three", "THREE <b><i>TWO </i></b>ONE"),
+        ("one <b>two<i> </i></b> three", "THREE <b>TWO<i> </i></b> ONE"),
+        ("one<b>&nbsp;two</b> three", "THREE<b> TWO</b> ONE"),
         # not closed: divides
         ("one two <b>three four", "TWO ONE <b>FOUR THREE"),
         # elements that hold a space

@@ -81,6 +81,16 @@ def show(page: str) -> str:
         ("<b>I</b>t <span>w</span><span>as</span> <b>un</b><i>like</i>ly", "[It was unlikely]"),
         ("<span>A</span><span>.</span> <a>b</a><sup>c</sup> <b>猫</b><span>猫</span>", "[A. bc 猫猫]"),
         ("<i>Da</i><wbr><span>ten</span>", "[Daten]"),
+        # what the attribute style says of the layout
+        ("<b style='color:red;DISPLAY: block'>A</b>b", "<b style='color:red;DISPLAY: block'>[A]</b>[b]"),
+        ('<b style="display:inline-block">A</b>b <i style=x-display:block>c</i>', "[Ab c]"),
+        ("A <img style='display:block'>b", "[A] <img style='display:block'>[b]"),
+        ("<div style=display:inline>A</div> <div style=display:inline>b</div>", "[A b]"),
+        ("<li style=display:inline>A</li>b", "<li style=display:inline>[A]</li>[b]"),
+        ("<p style='white-space:pre-line'>A\n b <i>c\r\nd</i></p>e\nf",
+         "<p style='white-space:pre-line'>[A/b c/d]</p>[e f]"),
+        ("<p style='white-space:pre'>A <i style='white-space:normal'>b\nc</i>\nd</p>",
+         "<p style='white-space:pre'>[A b c/d]</p>"),
         # white space in an element without text
         ("A<b> </b>b<i>&nbsp;</i>c<u></u>d <s> </s> e", "[A b cd e]"),
         # elements that no browser makes a block
@@ -123,7 +133,11 @@ def test_text_is_found(page: str, shown: str) -> None:
         "<b>x", "<b>x</i>", "<b><i>x</b></i>", "<b></b>x", "<b/>x", "<br>x", "<code>x", "</code>x",
         "<code>x</code>y", "<li translate=no>x", "<a>x", "<a>x@", "<noscript>", "<script><!--<script>",
         "<b><i>x</b>", "<i><b></i>x", "<svg/>x", "<code/>x", "<i> </i>x", "<span>x</span>", "</i>x",
-        "<i></i>", "<!--<script>", "<i><u><s><b><a>x</b></a>", '<b title="x">y',
+        "<i></i>", "<b hidden>x", "<b hidden>x</b>y", "<i style='display:none'>",
+        "<i style='display:block'>x",
+        "<i style='white-space:pre'>x\n", "<i>x </i> ",
+        "<div style='display:inline'>x</div>", '<i style="; ; ',
+        "<!--<script>", "<i><u><s><b><a>x</b></a>", '<b title="x">y',
     ],
 )  # fmt: skip
 def test_reading_takes_linear_time(piece: str) -> None:
@@ -148,6 +162,9 @@ def test_reading_takes_linear_time(piece: str) -> None:
         ("", "@", "<b>y</b>"),
         ('<b title="', "x ", '">y</b>'),
         ("<b ", "a=b ", ">y</b>"),
+        ("<b style='", "; ", "'>y</b>"),
+        ("<b style='display:", " ", "'>y</b>"),
+        ("<p style='white-space:pre'>", "x\n", "</p>"),
         ("<a>x</a>", "<wbr>", "<a>y</a>"),
         ("<a>x</a>", "<i></i>", "<a>y</a>"),
         ("x", " ", "<b>y</b>"),

@@ -1,11 +1,12 @@
 """Pages through translators: one that repeats its source, and a small model."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from convs2s.html.draft import Traced, Word
-from convs2s.package.html_page import TranslatedPage, read_html, trace, translate_html
+from convs2s.package.html_page import HtmlPage, TranslatedPage, read_html, trace, translate_html
 from convs2s.package.translator import Translator, load
 from convs2s.text.words.tokenization import Tokenizer
 from tests.decode.parrot import TOKENIZE, word_parrot, write_vocabulary
@@ -54,6 +55,53 @@ def test_several_pages_are_translated_together(parrot: Translator) -> None:
     assert sum(done) == sum(len(read_html(parrot, page).sentences) for page in pages) == 3
     assert translate_html(parrot, pages[0]) == pages[0]
     assert len(read_html(parrot, pages[0], split_sentences=False).sentences) == 1
+
+
+@pytest.mark.parametrize(
+    ("page", "sentences", "written"),
+    [
+        ("<p>My dog<i hidden> is old</i> is big.</p>", ["My dog is big.", "is old"],
+         "<p>MY DOG <i hidden> IS OLD</i>IS BIG.</p>"),
+        ("<b><i style='display:none'>One</i></b> two", ["One", "two"],
+         "<b><i style='display:none'>ONE</i></b> TWO"),
+        ("<i hidden>One <b hidden>two</b></i><p>three", ["One two", "three"],
+         "<i hidden>ONE <b hidden>TWO</b></i><p>THREE"),
+        ("One <i hidden>two<p>three</i> four", ["One four", "two", "three"],
+         "ONE <i hidden>TWO<p>THREE</i>FOUR"),
+        ("One <i hidden>two", ["One", "two"], "ONE <i hidden>TWO"),
+    ],
+)  # fmt: skip
+def test_text_that_is_not_seen_is_no_part_of_the_sentence(
+    page: str, sentences: list[str], written: str
+) -> None:
+    """A script may show it later, so it is translated, too."""
+    read = HtmlPage(page, lambda text: [text], "en")
+    assert read.sentences == sentences
+    translations = [
+        Traced(text.upper(), [Word(*word.span(), [word.start()]) for word in re.finditer(r"\S+", text)])
+        for text in read.sentences
+    ]
+    assert read.write(translations) == written
+
+
+@pytest.mark.parametrize(
+    ("page", "language", "written"),
+    [
+        ("<p>好。　好。 <b>好。</b>好。</p>", "zh", "<p>好。　好。 <b>好。</b>好。</p>"),
+        ("<p>[公告] 好。 好。</p>", "ja", "<p>[公告] 好。 好。</p>"),
+        ("<p>好。　好。好。</p>", "de", "<p>好。 好。 好。</p>"),
+        ("<p>One. Two.</p>", "ja", "<p>One.Two.</p>"),
+    ],
+)
+def test_a_space_in_a_chinese_page_stays_in_a_chinese_one(page: str, language: str, written: str) -> None:
+    """A script without spaces between sentences has one on purpose."""
+    read = HtmlPage(page, lambda text: re.findall(r"\[[^]]*\] |.*?[.。]\s*", text), language)
+    words = (re.finditer(r"\S+", text) for text in read.sentences)
+    translations = [
+        Traced(text, [Word(*word.span(), [word.start()]) for word in found])
+        for text, found in zip(read.sentences, words, strict=True)
+    ]
+    assert read.write(translations) == written
 
 
 def test_the_space_between_sentences_is_that_of_the_target_language(parrot: Translator) -> None:
