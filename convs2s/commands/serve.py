@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.commands.shared import (
+    CAPITALS,
     COUNT,
     FILE,
+    KEEP_LITERALS,
     MODELS,
     MOST_CHARACTERS,
     MOST_LINES,
@@ -45,6 +47,8 @@ OPTIONS = (
         YES_OR_NO,
         "translate each sentence of a line by itself (default: yes, unless the model folder says no)",
     ),
+    KEEP_LITERALS,
+    CAPITALS,
     *PROCESSOR,
     Option("--max-characters", {**COUNT, "default": 10_000}, "longest text in a request"),
     Option("--max-lines", {**COUNT, "default": 200}, "most lines in a request"),
@@ -95,7 +99,13 @@ def run(options: argparse.Namespace) -> None:
 
     with pause_garbage_collection():
         pairs = load_pairs(
-            options.model, options.device, options.beam_size, options.replace, options.split_sentences
+            options.model,
+            options.device,
+            options.beam_size,
+            options.replace,
+            options.split_sentences,
+            options.keep_literals,
+            options.capitals,
         )
     for pair in pairs:
         print(f"convs2s: {pair}: {pair.translator.words.precision}", file=sys.stderr)

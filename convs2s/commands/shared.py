@@ -80,6 +80,19 @@ MODELS = {"required": True, "action": "extend", "nargs": "+", "type": Path, "met
 SWITCH = {"action": "store_true"}
 YES_OR_NO = {"action": argparse.BooleanOptionalAction}
 """Settings of options."""
+KEEP_LITERALS = Option(
+    "--keep-literals",
+    YES_OR_NO,
+    "keep addresses, placeholders and other parts of the text that are no language as they are "
+    "(default: yes, unless the model's text is already tokenized)",
+)
+CAPITALS = Option(
+    "--capitals",
+    YES_OR_NO,
+    "lower what is in capitals or title case for the model, and raise the translation of what was in "
+    "capitals (default: yes, unless the model's text is already tokenized)",
+    changes_folder=True,
+)
 PROCESSOR = (
     Option("--device", {"metavar": "NAME"}, "cpu, cuda, cuda:1, ... (default: a GPU if there is one)"),
     Option("--threads", COUNT, "CPU threads (default: OMP_NUM_THREADS, else all cores)"),

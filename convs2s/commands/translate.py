@@ -13,8 +13,10 @@ from tqdm import tqdm
 from convs2s.base.files import decode_lines, decode_whole
 from convs2s.base.messages import is_terminal, visible
 from convs2s.commands.shared import (
+    CAPITALS,
     COUNT,
     FILE,
+    KEEP_LITERALS,
     MODELS,
     MOST_PROCESSES,
     NUMBER,
@@ -81,12 +83,7 @@ OPTIONS = {
             changes_folder=True,
         ),
         Option("--replace", YES_OR_NO, f"replace unknown words by attention {FOLDER}"),
-        Option(
-            "--keep-literals",
-            YES_OR_NO,
-            "keep addresses, placeholders and other parts of the text that are no language as they are "
-            "(default: yes, unless the model's text is already tokenized)",
-        ),
+        KEEP_LITERALS,
         Option(
             "--prefix",
             FILE,
@@ -99,13 +96,7 @@ OPTIONS = {
             "translate each sentence of a line by itself, as it was trained, and keep the space between them "
             "(default: yes for typed lines, unless the model folder says no; no for a file or a pipe)",
         ),
-        Option(
-            "--capitals",
-            YES_OR_NO,
-            "lower what is in capitals or title case for the model, and raise the translation of what was in "
-            "capitals (default: yes, unless the model's text is already tokenized)",
-            changes_folder=True,
-        ),
+        CAPITALS,
     ),
     "output": (
         Option(

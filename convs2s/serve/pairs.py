@@ -185,10 +185,12 @@ def load_pairs(
     beam_size: int | None,
     replace: bool | None,
     split_sentences: bool | None,
+    keep_literals: bool | None = None,
+    capitals: bool | None = None,
 ) -> list[LanguagePair]:
     """Load model folders, an ensemble if several have the same language pair; errors as `load`.
 
-    None leaves a setting as packaged.
+    None leaves a setting as packaged, or as `load` chooses it.
     """
     by_pair: dict[tuple[str, str], list[Path]] = defaultdict(list)
     for folder in folders:
@@ -197,7 +199,15 @@ def load_pairs(
     for (source, target), paths in by_pair.items():
         packaged = read_settings(paths[0]).translate
         size = packaged.beam_size if beam_size is None else beam_size
-        splits = packaged.split_sentences if split_sentences is None else split_sentences
-        translator = load(paths, device, replace=replace, beam_size=size, n_best=size, split_sentences=splits)
+        translator = load(
+            paths,
+            device,
+            replace=replace,
+            keep_literals=keep_literals,
+            beam_size=size,
+            n_best=size,
+            split_sentences=packaged.split_sentences if split_sentences is None else split_sentences,
+            capitals=packaged.capitals if capitals is None else capitals,
+        )
         pairs.append(LanguagePair(source, target, translator, len(paths)))
     return pairs

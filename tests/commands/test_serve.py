@@ -35,6 +35,25 @@ def test_folders_of_one_pair_are_an_ensemble(tmp_path: Path, served: list[Any]) 
     assert {host: client.get("/", headers={"Host": host}).status_code for host in hosts} == hosts
 
 
+@pytest.mark.parametrize(
+    ("options", "keeps_literals", "lowers"),
+    [([], True, True), (["--no-keep-literals"], False, True), (["--no-capitals"], True, False)],
+)
+def test_literals_and_capitals_are_those_of_the_server(
+    tmp_path: Path, served: list[Any], options: list[str], keeps_literals: bool, lowers: bool
+) -> None:
+    """LibreTranslate's requests have no field for them."""
+    assert main(["serve", "--model", str(write_small_package(tmp_path)), "--device", "cpu", *options]) == 0
+    client = TestClient(served[0], base_url="http://localhost")
+
+    def translate(text: str) -> str:
+        answer = client.post("/translate", json={"q": text, "source": "en", "target": "de"})
+        return str(answer.json()["translatedText"])
+
+    assert ("%s" in translate("ein %s Haus")) == keeps_literals
+    assert (translate("EIN HAUS") == translate("ein Haus").upper()) == lowers
+
+
 @pytest.mark.parametrize("options", [["--host", "0.0.0.0"], ["--api-key-file", "keys.txt"]])
 def test_a_server_for_others_or_with_keys_answers_to_any_name(
     tmp_path: Path, served: list[Any], monkeypatch: pytest.MonkeyPatch, options: list[str]
