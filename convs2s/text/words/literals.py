@@ -15,6 +15,7 @@ W = r"0-9A-Za-z_\u00c0-\u0dff"
 ADDRESS = r"(?:[!#-'*-;=?-~\u00a1-\u00aa\u00ac-\u00ba\u00bc-\u0dff]|\([!#-'*-;=?-~\u00a1-\u0dff]*\))+"
 ADDRESS_END = r"(?<![.,;:!?'’*_`\]}])"
 SITE_ENDINGS = r"(?i:com|org|net|edu|gov|info)|co\.[a-z]{2}|de|fr|nl|ch|uk|eu|jp|cn|ru|pl|io|ai|tv|dev|app"
+MAILBOX = r"(?<![A-Za-z0-9.+_-])(?:mailto:)?[A-Za-z0-9.+_-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}"
 FILE_ENDINGS = (
     "7z|avi|bash|bat|bin|bmp|bz2|cc|cfg|conf|cpp|cs|css|csv|dll|docx?|epub|exe|gif|gz|hpp|html?|ico|ini|"
     "ipynb|iso|jar|java|jpe?g|jsx?|jsonl?|log|md|mkv|mov|mp[34]|odt|ogg|pdf|php|png|pptx?|py|rar|rs|rst|rtf|sh|sql|srt|svg|"
@@ -26,72 +27,103 @@ LABEL = (
 )
 """What marks an item of a list, a heading, a quotation or a speech at the start of a line."""
 LITERALS = {
-    "labels": LABEL,
+    "labels": (LABEL,),
     "template code": (
-        r"<\?(?:(?!<\?|\?>).)*\?>|<%(?:(?!<%|%>).)*%>|\{%(?:(?!\{%|%\}).)*%\}|\{#(?:(?!\{#|#\}).)*#\}"
+        r"<\?(?:(?!<\?|\?>).)*\?>",  # <?php echo $x; ?>
+        r"<%(?:(?!<%|%>).)*%>",  # <%= x %>
+        r"\{%(?:(?!\{%|%\}).)*%\}",  # {% if x %}
+        r"\{#(?:(?!\{#|#\}).)*#\}",  # {# x #}
+        rf"(?<![{W}`])`(?![\s`])[^`]*(?<!\s)`(?![{W}`])",  # `ls -l`
     ),
     "tags": (
-        r"</?\d+\s?/?>|"
-        rf"</?[A-Za-z][{W}:.-]*(?:\s+[{W}:.-]+=(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s<>\"'=]+))*\s*/?>"
+        r"</?\d+\s?/?>",  # <0>
+        # <a href="x">
+        rf"</?[A-Za-z][{W}:.-]*(?:\s+[{W}:.-]+=(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s<>\"'=]+))*\s*/?>",
+        # &nbsp;, but no escapes of Moses' tokenizer, which models know
+        r"(?<![A-Z])&(?!(?:amp|lt|gt|quot|apos|#39);)"
+        r"(?:[A-Za-z][a-z]+\d*|#\d{1,7}|#[xX][0-9a-fA-F]{1,6});",
     ),
     "braces": (
-        r"\{{2,3}[^{}]*\}{2,3}|[$#%@]\{[^{}\s]*\}|\$\([A-Za-z_]*\)|\{\\[^{}]*\}|"
-        rf"\{{[{W}]?[{W}.:!\[\]-]*\}}"
+        r"\{{2,3}[^{}]*\}{2,3}",  # {{ user.name }}
+        r"[$#%@]\{[^{}\s]*\}",  # ${x}
+        r"\$\([A-Za-z_]*\)",  # $(x)
+        r"\{\\[^{}]*\}",  # {\an8}
+        rf"\{{[{W}]?[{W}.:!<>=^+%#,\[\]-]*\}}",  # {0:.2f}
     ),
     "addresses": (
-        rf"(?<![{W}])(?:https?|ftps?|file|ssh|git|wss?)://{ADDRESS}{ADDRESS_END}|"
-        rf"(?<![{W}.])www\.{ADDRESS}{ADDRESS_END}|"
-        r"(?<![A-Za-z0-9.+_-])(?:mailto:)?[A-Za-z0-9.+_-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}"
-        rf"(?![{W}])"
+        rf"(?<![{W}])(?:https?|ftps?|file|ssh|git|wss?)://{ADDRESS}{ADDRESS_END}",
+        rf"(?<![{W}.])www\.{ADDRESS}{ADDRESS_END}",
+        rf"{MAILBOX}:(?:[{W}.~-]+/)+[{W}.~-]*[{W}~-]",  # git@example.org:tom/x.git
+        rf"{MAILBOX}(?![{W}])",  # tom@example.org
     ),
     "mentions": (
-        rf"(?<![{W}@/])@[A-Za-z0-9_-]+/[A-Za-z0-9_.-]*[A-Za-z0-9_]|"
-        rf"(?<![{W}@/])@[A-Za-z_][{W}]*(?:\.[{W}]+)*(?:@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)?"
+        rf"(?<![{W}@/])@[A-Za-z0-9_-]+/[A-Za-z0-9_.-]*[A-Za-z0-9_]",  # @scope/package
+        # @tom, @tom@mastodon.social
+        rf"(?<![{W}@/])@[A-Za-z_][{W}]*(?:\.[{W}]+)*(?:@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)?",
     ),
-    "hashtags": r"(?<![\w&#/])#(?=\w*[^\W\d_])\w+",
+    "hashtags": (r"(?<![\w&#/])#(?=\w*[^\W\d_])\w+",),
     "placeholders": (
-        r"%\d+\$[-+#0]{0,4}\d{0,3}(?:\.\d+)?[A-Za-z@]|"
-        rf"(?<![{W}%])%(?:L?\d{{1,2}}|n)(?![{W}%]|[.,]\d)|"
-        r"(?<![0-9%])%\([A-Za-z_]+\)[sdfr]|"
-        r"(?<![0-9%])%[-+#0]{0,4}\d{0,3}(?:\.\d+)?(?:hh?|ll?|[Lzjt])?"
-        r"(?:[dfiu](?=[a-z]{0,2}(?![A-Za-z]))|[sxXeEgGcp@](?![A-Za-z]))|"
-        rf"(?<![{W}%])%[A-Za-z_][{W}.]*%|"
-        rf"(?<![{W}:]):[a-z_][{W}+-]*:(?![{W}:])"
+        r"%\d+\$[-+#0]{0,4}\d{0,3}(?:\.\d+)?[A-Za-z@]",  # %1$s
+        rf"(?<![{W}%])%(?:L?\d{{1,2}}|n)(?![{W}%]|[.,]\d)",  # %1
+        r"(?<![0-9%])%\([A-Za-z_]+\)[sdfr]",  # %(name)s
+        r"(?<![0-9%])%[-+#0]{0,4}\d{0,3}(?:\.\d+)?(?:hh?|ll?|[Lzjt])?"  # %-5.2f
+        r"(?:[dfiu](?=[a-z]{0,2}(?![A-Za-z]))|[sxXeEgGcp@](?![A-Za-z]))",
+        rf"(?<![{W}%])%[A-Za-z_][{W}.]*%",  # %PATH%
+        rf"(?<![{W}:]):[a-z_][{W}+-]*:(?![{W}:])",  # :name:
+        r"(?<![\w$])\$[A-Za-z_]\w*",  # $HOME
+        r"\\[nrt](?![a-z])|\\u[0-9a-fA-F]{4}",  # \n
     ),
-    "footnotes": rf"\[(?:\d{{1,3}}(?:\s?[,–-]\s?\d{{1,3}})*|\^[{W}-]+)\]",
+    "footnotes": (rf"\[(?:\d{{1,3}}(?:\s?[,–-]\s?\d{{1,3}})*|\^[{W}-]+)\]",),
     "paths": (
-        rf"(?<![{W}.~/:<-])(?:~|\.{{1,2}}|/[{W}.@%+~-]*[{W}@%+~-])(?:/[{W}.@%+~-]*[{W}@%+~-])+/?|"
-        rf"(?<![{W}.~/:<-])~?/(?:[{W}.@%+~-]+/)+|"
-        rf"(?<![{W}./@%+~-])[{W}@%+~-][{W}.@%+~-]*(?:/[{W}.@%+~-]+)+\.(?:{FILE_ENDINGS})(?![{W}])|"
+        # /etc/passwd, ~/bin/run
+        rf"(?<![{W}.~/:<-])(?:~|\.{{1,2}}|/[{W}.@%+~-]*[{W}@%+~-])(?:/[{W}.@%+~-]*[{W}@%+~-])+/?",
+        rf"(?<![{W}.~/:<-])~?/(?:[{W}.@%+~-]+/)+",  # /etc/
+        # src/main.py
+        rf"(?<![{W}./@%+~-])[{W}@%+~-][{W}.@%+~-]*(?:/[{W}.@%+~-]+)+\.(?:{FILE_ENDINGS})(?![{W}])",
+        # C:\Program Files\Tom, \\server\share
         rf"(?<![{W}])(?:[A-Za-z]:\\|\\\\(?=[{W}]))(?:[{W}.$~()-]+(?: [{W}.$~()-]+){{0,2}}\\)*"
-        rf"(?:[{W}.$~-]*[{W}$~-])?"
+        rf"(?:[{W}.$~-]*[{W}$~-])?",
     ),
-    "versions": (  # but no dates
-        rf"(?<![{W}.,/-])(?:[vV]\d+(?:\.\d+)*|"
+    "versions": (
+        rf"(?<![{W}.,/-])\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?::\d+|/\d+)?(?![{W}])",  # 192.168.0.1:80
+        rf"(?<![{W}.,/-])(?:[vV]\d+(?:\.\d+)*|"  # v1.2.3-rc1, but no dates
         rf"(?!\d{{1,2}}\.\d{{1,2}}\.\d{{2,4}}(?![{W}.]))\d+(?:\.\d+){{2,}})"
-        rf"(?:-?(?:alpha|beta|rc|dev|post|a|b)\.?\d*)?(?![{W}])"
+        rf"(?:-?(?:alpha|beta|rc|dev|post|a|b)\.?\d*)?(?![{W}])",
     ),
     "dotted names": (
-        rf"(?<![{W}.@/+-])[A-Za-z0-9-]{{2,}}(?:\.[A-Za-z0-9-]+)*\.(?:{SITE_ENDINGS})"
-        rf"(?:/(?:{ADDRESS}{ADDRESS_END})?)?(?![{W}-]|\.[{W}])|"
-        rf"(?<![{W}./@+-])[{W}+-]+(?:\.[{W}+-]+)*\.(?:{FILE_ENDINGS})(?![{W}-]|\.[{W}])|"
-        rf"(?<![{W}.@/+-])(?:[A-Z][A-Z0-9]+(?:\.[A-Z][A-Za-z0-9]+)+|[A-Z][a-z]+(?:\.[A-Z]{{2,}})+)(?![{W}]|\.[{W}])|"
-        rf"(?<![{W}.@/+-])[A-Za-z][{W}]+(?:\.[a-z]+[A-Z][{W}]*)+|"
-        rf"(?<![{W}.@/+-])[A-Za-z][{W}]+(?:\.[A-Za-z_][{W}]+){{2,}}|"
-        rf"(?<![{W}.@/+-])[A-Za-z_][{W}]*(?:\.[{W}]+)*\(\)|"
-        rf"(?<![{W}.])\.NET(?![{W}])"
+        rf"(?<![{W}.@/+-])[A-Za-z0-9-]{{2,}}(?:\.[A-Za-z0-9-]+)*\.(?:{SITE_ENDINGS})"  # booking.com
+        rf"(?:/(?:{ADDRESS}{ADDRESS_END})?)?(?![{W}-]|\.[{W}])",
+        rf"(?<![{W}./@+-])[{W}+-]+(?:\.[{W}+-]+)*\.(?:{FILE_ENDINGS})(?![{W}-]|\.[{W}])",  # report.pdf
+        # ASP.NET, OS.File
+        rf"(?<![{W}.@/+-])(?:[A-Z][A-Z0-9]+(?:\.[A-Z][A-Za-z0-9]+)+|[A-Z][a-z]+(?:\.[A-Z]{{2,}})+)"
+        rf"(?![{W}]|\.[{W}])",
+        rf"(?<![{W}.@/+-])[A-Za-z][{W}]+(?:\.[a-z]+[A-Z][{W}]*)+",  # user.getName
+        rf"(?<![{W}.@/+-])[A-Za-z][{W}]+(?:\.[A-Za-z_][{W}]+){{2,}}",  # java.util.List
+        rf"(?<![{W}.@/+-])[A-Za-z_][{W}]*(?:\.[{W}]+)*\(\)",  # open()
+        rf"(?<![{W}.])\.NET(?![{W}])",
     ),
-    "smileys": r"(?<!\S)(?:[:;=]['’-]?[()DPp|/\\*]|:-?[oO]|<3|xD|\^\^)(?=[\s.,!?]|\Z)",
-    "borders of table cells": r"(?<!\S)\|(?:[ ]?:?-+:?[ ]?\|)*(?!\S)",
-    "words too long to be one": r"(?<![!-~\u00a1-\u058f])[!-~\u00a1-\u058f]{100,}(?<![.,;:!?])",
+    "names with underscores": (
+        # user_name, USER_NAME, but no German Lehrer_in
+        rf"(?<![{W}.@/+-])(?:[a-z][a-z0-9]*(?:_[a-z0-9]+)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?![{W}])",
+    ),
+    "keys": (
+        # 550e8400-e29b-41d4-a716-446655440000
+        rf"(?<![{W}-])[0-9a-fA-F]{{8}}(?:-[0-9a-fA-F]{{4}}){{3}}-[0-9a-fA-F]{{12}}(?![{W}-])",
+        rf"(?<![{W}-])(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{{7,}}(?![{W}-])",  # 9e107d9d372b
+    ),
+    "icons": (r"[\ue000-\uf8ff\U000f0000-\U0010fffd]+",),
+    "smileys": (r"(?<!\S)(?:[:;=]['’-]?[()DPp|/\\*]|:-?[oO]|<3|xD|\^\^)(?=[\s.,!?]|\Z)",),
+    "borders of table cells": (r"(?<!\S)\|(?:[ ]?:?-+:?[ ]?\|)*(?!\S)",),
+    "words too long to be one": (r"(?<![!-~\u00a1-\u058f])[!-~\u00a1-\u058f]{100,}(?<![.,;:!?])",),
 }
 """Regular expressions by kind; where several match at a place, the first counts."""
 LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
 SIGN = re.compile(
-    r"[<{%@#\[|\\$^/]|[.:;=](?=\S)|\(\)|[vV]\d|xD|(?<!\S)\S{100}|(?m:^)\s*(?:[-–—*+•⁃‣◦>(]|[0-9A-Za-z]{1,5}[.)])"
+    r"[<{%@#\[|\\$^/`_&\ue000-\uf8ff\U000f0000-\U0010fffd]|[.:;=](?=\S)|\(\)|[vV]\d|xD|(?<!\S)\S{100}|"
+    r"\d[a-f]|[a-f]\d|(?m:^)\s*(?:[-–—*+•⁃‣◦>(]|[0-9A-Za-z]{1,5}[.)])"
 )
 """What every literal contains. Most lines have none of it, and are not searched for literals."""
-LITERAL = re.compile("|".join(f"(?:{pattern})" for pattern in LITERALS.values()))
+LITERAL = re.compile("|".join(f"(?:{pattern})" for patterns in LITERALS.values() for pattern in patterns))
 NO_PUNCTUATION = re.compile(rf"[\w\s{OBJECT}]")
 NUMBERS = re.compile(r"[\W_]*\d[\W\d_]*")
 """A line of numbers alone, such as a date or a price."""

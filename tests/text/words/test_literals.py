@@ -21,6 +21,11 @@ LITERALS = [
     "v1.2.3", "v2", "1.2.3", "192.168.0.1", "2.0.0-rc1",
     "ASP.NET", ".NET", "OS.File", "Booking.Com", "amazon.de", "bbc.co.uk", "Node.js", "report.final.pdf",
     "System.IO.Path", "java.util.List", "foo.bar()", "myObject.getName",
+    "`ls -l`", "&nbsp;", "&#8217;", "{0:.2f}", "{name!r:>10}", "git@example.org:tom/x.git", "$HOME",
+    "$user_id",
+    "\\n", "\\u00e9", "192.168.0.1:8080", "10.0.0.0/8", "user_name", "MAX_SIZE",
+    "550e8400-e29b-41d4-a716-446655440000",
+    "9e107d9d372b", "619b2b4d", "\ue095", "\U000f0001\ue000",
     "a" * 1000, "aB3+/" * 50,
 ]  # fmt: skip
 NO_LITERALS = [
@@ -29,6 +34,8 @@ NO_LITERALS = [
     "e.g. this", "a.m.", "z.B. das", "Ph.D.", "U.S. law", "U.S.A.", "i.e.", "C# and F#", "AT&T", "[sic]",
     "a < b and c > d", "{a b}", "x = {1, 2}", "[DOOR OPENS]", "foo:bar", "$5", "(a) b", "rock 'n' roll",
     "Word—word", "Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichen", "well...yes", "Wait…",
+    "O`ahu and Hawai`i", "``so'' ``it''", "stone &amp; tile", "Q&As;", "Lehrer_in", "_very_ good",
+    "$5", "US$ 5", "A$AP", "defaced", "2024", "1234567", "back\\slash", "a ` b ` c",
     "これは長い文章です。" * 30, "ประเทศไทย" * 30,
 ]  # fmt: skip
 PLACES = ["Open {} now.", "Open {}.", "({}) is it, or {}, yes", "{} is", "Is it {}? No: {}!"]
