@@ -45,6 +45,8 @@ ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x")
 NOTE = re.compile(r"\s*(?:[-–—]\s*)?\[[^\[\]]*\]\s+")
 SMILEY = re.compile(r"\s(?:[:;]['’-]?[()DP]|[\U0001f600-\U0001f64f]+)\s+(?=\S)")
 ELLIPSIS = re.compile(r"…\s+(?=\S)")
+BRACKETED = re.compile(r"(?:\A|(?<=[.!?]\s))\([^()]*[.!?]\)\s+(?=\S)")
+"""A sentence in brackets, such as (It was late.)"""
 DASH = re.compile(r"(?:--|[–—])\s*(\w)")
 LINE = re.compile(r"[^\n]*\n|[^\n]+")
 TABS = re.compile(r"\t+")
@@ -217,6 +219,7 @@ LIKELY_ENDS: dict[str, Callable[[str, str], Iterable[int]]] = {
     "notes": end_note,
     "smileys": end_before_capitals(SMILEY),
     "ellipses": end_before_capitals(ELLIPSIS),
+    "brackets": end_before_capitals(BRACKETED),
 }
 """Functions that yield where, given the language, sentences end besides where sentencex says."""
 JOINS: dict[str, Callable[[str, int, int, str], bool]] = {

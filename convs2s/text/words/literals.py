@@ -15,7 +15,7 @@ W = r"0-9A-Za-z_\u00c0-\u0dff"
 ADDRESS = r"(?:[!#-'*-;=?-~\u00a1-\u00aa\u00ac-\u00ba\u00bc-\u0dff]|\([!#-'*-;=?-~\u00a1-\u0dff]*\))+"
 ADDRESS_END = r"(?<![.,;:!?'’*_`\]}])"
 SITE_ENDINGS = r"(?i:com|org|net|edu|gov|info)|co\.[a-z]{2}|de|fr|nl|ch|uk|eu|jp|cn|ru|pl|io|ai|tv|dev|app"
-MAILBOX = r"(?<![A-Za-z0-9.+_-])(?:mailto:)?[A-Za-z0-9.+_-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}"
+MAILBOX = r"(?<![A-Za-z0-9.+_-])(?i:mailto:)?[A-Za-z0-9.+_-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}"
 FILE_ENDINGS = (
     "7z|avi|bash|bat|bin|bmp|bz2|cc|cfg|conf|cpp|cs|css|csv|dll|docx?|epub|exe|gif|gz|hpp|html?|ico|ini|"
     "ipynb|iso|jar|java|jpe?g|jsx?|jsonl?|log|md|mkv|mov|mp[34]|odt|ogg|pdf|php|png|pptx?|py|rar|rs|rst|rtf|sh|sql|srt|svg|"
@@ -33,7 +33,8 @@ LITERALS = {
         r"<%(?:(?!<%|%>).)*%>",  # <%= x %>
         r"\{%(?:(?!\{%|%\}).)*%\}",  # {% if x %}
         r"\{#(?:(?!\{#|#\}).)*#\}",  # {# x #}
-        rf"(?<![{W}`])`(?![\s`])[^`]*(?<!\s)`(?![{W}`])",  # `ls -l`
+        # `ls -l`, but no quoted sentence
+        rf"(?<![{W}`])`(?![\s`])(?:[^`\s]+|(?=[^`]*[^`\w\s,'.!?])[^`]*)(?<![\s.!?])`(?![{W}`])",
     ),
     "tags": (
         r"</?\d+\s?/?>",  # <0>
@@ -51,8 +52,8 @@ LITERALS = {
         rf"\{{[{W}]?[{W}.:!<>=^+%#,\[\]-]*\}}",  # {0:.2f}
     ),
     "addresses": (
-        rf"(?<![{W}])(?:https?|ftps?|file|ssh|git|wss?)://{ADDRESS}{ADDRESS_END}",
-        rf"(?<![{W}.])www\.{ADDRESS}{ADDRESS_END}",
+        rf"(?<![{W}])(?i:https?|ftps?|file|ssh|git|wss?)://{ADDRESS}{ADDRESS_END}",
+        rf"(?<![{W}.])(?i:www)\.{ADDRESS}{ADDRESS_END}",
         rf"{MAILBOX}:(?:[{W}.~-]+/)+[{W}.~-]*[{W}~-]",  # git@example.org:tom/x.git
         rf"{MAILBOX}(?![{W}])",  # tom@example.org
     ),

@@ -12,7 +12,8 @@ LITERALS = [
     "<0>", "</0>", "<1/>", "<b>", "</b>", '<a href="x y">', "<br/>",
     "{count}", "{0}", "{}", "{{count}}", "{{ user.name }}", "{{{raw}}}", "${x}", "#{x}", "%{name}", "{\\an8}",
     "https://example.com/a?b=c&d=e", "https://en.wikipedia.org/wiki/Foo_(bar)", "www.example.org/x",
-    "http://localhost:8080/", "https://de.wikipedia.org/wiki/Köln", "tom.smith+x@mail.example.co.uk",
+    "http://localhost:8080/", "HTTPS://EXAMPLE.ORG/A", "Www.Example.Org",
+    "https://de.wikipedia.org/wiki/Köln", "tom.smith+x@mail.example.co.uk",
     "@tom", "@tom@mastodon.social", "@scope/package", "#hashtag", "#Köln_2024",
     "%s", "%1$s", "%d", "%@", "%(name)s", "%-5.2f", "%02d", "%PATH%", "%1", ":name:",
     "[1]", "[1, 2]", "[1-3]", "[^note]",
@@ -35,7 +36,7 @@ NO_LITERALS = [
     "a < b and c > d", "{a b}", "x = {1, 2}", "[DOOR OPENS]", "foo:bar", "$5", "(a) b", "rock 'n' roll",
     "Word—word", "Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichen", "well...yes", "Wait…",
     "O`ahu and Hawai`i", "``so'' ``it''", "stone &amp; tile", "Q&As;", "Lehrer_in", "_very_ good",
-    "$5", "US$ 5", "A$AP", "defaced", "2024", "1234567", "back\\slash", "a ` b ` c",
+    "$5", "US$ 5", "A$AP", "defaced", "2024", "1234567", "back\\slash", "a ` b ` c", "`Go home.`", "`my dog`",
     "これは長い文章です。" * 30, "ประเทศไทย" * 30,
 ]  # fmt: skip
 PLACES = ["Open {} now.", "Open {}.", "({}) is it, or {}, yes", "{} is", "Is it {}? No: {}!"]
