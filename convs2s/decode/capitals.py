@@ -257,7 +257,10 @@ def capitalize_letters(word: str, language: str) -> str:
 
 
 def find_starts(words: Sequence[str]) -> set[int]:
-    """Return the indices of the words that sentences start with."""
+    """Return the indices of the words that sentences start with.
+
+    Unlike for a truecaser (`with_starts`), a colon starts none, and words may have their punctuation.
+    """
     starts = set[int]()
     is_start = True
     for i, word in enumerate(words):
