@@ -82,6 +82,7 @@ def write(page: str, *translations: str) -> str:
         ("one <b><i>two </i></b>three", "THREE <b><i>TWO </i></b>ONE"),
         ("one <b>two<i> </i></b> three", "THREE <b>TWO<i> </i></b> ONE"),
         ("one<b>&nbsp;two</b> three", "THREE<b> TWO</b> ONE"),
+        ("<a><i></i>a </a> <b> two</b> three", "THREE <b>TWO</b> <a><i></i>A</a>"),
         # not closed: divides
         ("one two <b>three four", "TWO ONE <b>FOUR THREE"),
         # elements that hold a space
