@@ -11,7 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._ops import OpOverload
-from torch.utils._pytree import tree_leaves, tree_map
+
+from tests.pretended_gpu.tensors import convert, list_tensors
 
 LOWER = "addbmm addmm addmv baddbmm bmm conv1d conv2d conv_transpose1d linear matmul mm mv"
 FLOAT32 = ("cumprod cumsum exp expm1 group_norm kl_div layer_norm linalg_vector_norm log log10 log1p log2 "
@@ -58,25 +59,20 @@ def widest(tensors: list[Tensor]) -> torch.dtype:
 
 def autocast(func: OpOverload, choose_type: Any, *args: Any, **kwargs: Any) -> Any:
     """Compute an operation in the type that it should have."""
-    tensors = [leaf for leaf in tree_leaves((args, kwargs)) if is_eligible(leaf)]
+    tensors = [tensor for tensor in list_tensors((args, *kwargs.values())) if is_eligible(tensor)]
     dtype = choose_type(tensors) if tensors else None
     with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCUDA)):
         if dtype is None:
             return func(*args, **kwargs)
-        return func(
-            *tree_map(functools.partial(cast, dtype), args),
-            **tree_map(functools.partial(cast, dtype), kwargs),
-        )
+        change = functools.partial(cast, dtype)
+        return func(*convert(change, args), **{key: convert(change, kwargs[key]) for key in kwargs})
 
 
 def is_eligible(value: Any) -> bool:
     """Return whether autocast changes the type of a tensor; it leaves float64."""
-    return (
-        isinstance(value, Tensor)
-        and value.is_cuda
-        and value.dtype.is_floating_point
-        and value.dtype != torch.float64
-    )
+    if not isinstance(value, Tensor) or not value.is_cuda:
+        return False
+    return value.dtype.is_floating_point and value.dtype != torch.float64
 
 
 def cast(dtype: torch.dtype, value: Any) -> Any:

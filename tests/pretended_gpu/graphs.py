@@ -8,10 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._ops import OpOverload
-from torch.utils._pytree import tree_leaves
 
 from tests.pretended_gpu.state import STATE, Allocation, current_stream
-from tests.pretended_gpu.tensors import DeviceTensor, list_written
+from tests.pretended_gpu.tensors import DeviceTensor, list_tensors
 
 HANDLES = itertools.count(1)
 POOLS: dict[Any, int] = {}
@@ -57,8 +56,8 @@ class Graph:
         """End to record, and undo what the operations have computed: a capture only records."""
         STATE.capture = None
         torch.set_rng_state(self.random)
-        for leaf in tree_leaves([result for _, _, _, result in self.operations]):
-            if isinstance(leaf, Tensor) and leaf.untyped_storage()._cdata in self.own:
+        for leaf in list_tensors([result for _, _, _, result in self.operations]):
+            if leaf.untyped_storage()._cdata in self.own:
                 leaf.untyped_storage().fill_(255)  # type: ignore[attr-defined]  # NaN, or -1
         for storage, before in self.saved.values():
             storage.copy_(before)
@@ -68,19 +67,20 @@ class Graph:
         self.is_captured = True
         self.input_count = len(self.inputs)
 
-    def keep(self, func: OpOverload, args: Any, kwargs: dict[str, Any]) -> None:
+    def keep(self, written: list[Tensor]) -> None:
         """Save what an operation is going to change, if the capture has not made it."""
-        for leaf in tree_leaves([*list_written(func, args, kwargs)]):
-            if isinstance(leaf, DeviceTensor):
-                storage = leaf.values.untyped_storage()
-                if storage._cdata not in self.own and storage._cdata not in self.saved:
-                    self.saved[storage._cdata] = storage, storage.clone()
+        for tensor in written:
+            storage = tensor.untyped_storage()
+            if storage._cdata not in self.own and storage._cdata not in self.saved:
+                self.saved[storage._cdata] = storage, storage.clone()
 
-    def record(self, func: OpOverload, args: Any, kwargs: Any, result: Any, tensors: list[Tensor]) -> None:
-        """Record an operation."""
+    def record(
+        self, func: OpOverload, args: Any, kwargs: Any, result: Any, tensors: list[DeviceTensor]
+    ) -> None:
+        """Record an operation of tensors on a GPU, given by their values."""
         self.operations.append((func, args, kwargs, result))
         for tensor in tensors:
-            if isinstance(tensor, DeviceTensor) and tensor.values.untyped_storage()._cdata not in self.own:
+            if tensor.values.untyped_storage()._cdata not in self.own:
                 self.inputs.add(tensor.allocation)
 
     def replay(self) -> None:
@@ -95,8 +95,8 @@ class Graph:
             for func, args, kwargs, result in self.operations:
                 again = func(*args, **kwargs)
                 if not func.is_view:
-                    for old, new in zip(tree_leaves(result), tree_leaves(again), strict=True):
-                        if isinstance(old, Tensor) and old is not new:
+                    for old, new in zip(list_tensors(result), list_tensors(again), strict=True):
+                        if old is not new:
                             old.copy_(new)
         stream = current_stream()
         stream.clock += 1

@@ -11,14 +11,13 @@ import functools
 import os
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves, tree_map
 
 from tests.pretended_gpu.state import STATE, Allocation, Copy, current_stream, index_of
 
@@ -28,7 +27,7 @@ INDEXING = {"index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_ind
 WAITING = {"_local_scalar_dense", "nonzero", "equal", "is_nonzero", "masked_select", "_unique2", "unique_dim",
            "unique_consecutive", "bincount", "repeat_interleave"}  # fmt: skip
 """Operations whose result, or its size, the host needs."""
-NO_NUMBERS = {"embedding", "gather", "index_select", "scatter", "scatter_add", "cat"}
+NO_NUMBERS = {"embedding", "gather", "index_select", "scatter", "scatter_add", "cat", "stack"}
 """Operations that do not take a number on the CPU among tensors of a GPU."""
 FREE = {
     "empty",
@@ -179,69 +178,89 @@ class DeviceMode(TorchDispatchMode):
 
 def run(func: OpOverload, args: Any, kwargs: dict[str, Any]) -> Any:
     """Compute an operation of any tensors."""
-    name = func.overloadpacket.__name__
-    tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+    tensors = [*list_tensors((args, *kwargs.values()))]
     ours = [tensor for tensor in tensors if isinstance(tensor, DeviceTensor)]
     device = kwargs.get("device")
     to_gpu = device is not None and torch.device(device).type == "cuda"
     if not ours and not to_gpu and not is_building():
-        result = func(*args, **kwargs)
-        return pin(result) if kwargs.get("pin_memory") else result
+        pins = kwargs.get("pin_memory")
+        result = func(*args, **(kwargs | {"pin_memory": False} if pins else kwargs))
+        return pin(result) if pins else result
     check_process()
     if torch.is_inference_mode_enabled() and is_composite(func):
         with DeviceMode():
             return func.decompose(*args, **kwargs)
-    if func.namespace == "c10d":
-        return tree_map(functools.partial(rewrap, tensors), func(*tree_map(unwrap, args), **kwargs))
+    name = func.overloadpacket.__name__
     if name == "_to_copy" and (to_gpu or device == HOST):
         return copy_to(func, args[0], device, kwargs)
     if name == "copy_" and args[0].device != args[1].device:
         return copy_into(args[0], args[1], args[2] if len(args) > 2 else kwargs.get("non_blocking", False))
+    if (
+        ours and device is not None and not to_gpu and name != "_to_copy"
+    ):  # such as empty_like(a, device="cpu")
+        return run(func, convert(unwrap, args), kwargs)
     check_devices(name, tensors, ours)
+    if needs_size(name, args, kwargs):
+        wait(name)
+    return compute(func, args, kwargs, ours, ours[0].index if ours else index_of(device))
+
+
+def compute(func: OpOverload, args: Any, kwargs: dict[str, Any], ours: list[DeviceTensor], index: int) -> Any:
+    """Compute an operation on a GPU."""
     is_recorded = is_captured()
     if not is_recorded:
         check_streams(ours)
-    if needs_size(name, args, kwargs):
-        wait(name)
-    index = ours[0].index if ours else index_of(device)
     options = {key: value for key, value in kwargs.items() if key not in ("device", "pin_memory")}
-    plain_args, plain_options = tree_map(unwrap, args), tree_map(unwrap, options)
+    plain_args = convert(unwrap, args)
+    plain_options = {key: convert(unwrap, value) for key, value in options.items()}
+    written = list_written(func, args, kwargs)
     if is_recorded:
-        STATE.capture.keep(func, args, kwargs)
+        STATE.capture.keep([*list_tensors(written)])
     result = func(*plain_args, **plain_options)
-    starts = not func.is_view and name not in FREE
-    if starts:
-        STATE.counts.launches[name] += 1
     if is_recorded:
-        STATE.capture.record(func, plain_args, plain_options, result, tensors)
+        STATE.capture.record(func, plain_args, plain_options, result, ours)
     is_normal = func.is_view and bool(ours) and not ours[0].is_inference()
     with torch.inference_mode(False) if is_normal else contextlib.nullcontext():
-        wrapped = tree_map(lambda leaf: wrap(leaf, ours, index), result)
-    if starts and not is_recorded:
-        written = [*list_written(func, args, kwargs), wrapped]
-        mark_written([leaf for leaf in tree_leaves(written) if isinstance(leaf, DeviceTensor)])
+        wrapped = convert(lambda leaf: wrap(leaf, ours, index), result)
+    if not func.is_view and func.overloadpacket.__name__ not in FREE:
+        STATE.counts.launches[func.overloadpacket.__name__] += 1
+        if not is_recorded:
+            written = [
+                tensor for tensor in list_tensors([*written, wrapped]) if isinstance(tensor, DeviceTensor)
+            ]
+            mark_written(written)
     return wrapped
 
 
 def needs_size(name: str, args: Any, kwargs: dict[str, Any]) -> bool:
     """Return whether the host needs the result of an operation, or its size."""
     if name in INDEXING:
-        masks = [
-            leaf for leaf in tree_leaves(args[1]) if isinstance(leaf, Tensor) and leaf.dtype == torch.bool
-        ]
+        masks = [tensor for tensor in list_tensors(args[1]) if tensor.dtype == torch.bool]
         is_fill = len(masks) == 1 and "index_put" in name and args[2].numel() == 1
         return bool(masks) and not is_fill
     return name in WAITING and kwargs.get("output_size") is None
 
 
+def list_tensors(value: Any) -> Iterator[Tensor]:
+    """Yield the tensors in arguments or results."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from list_tensors(item)
+
+
+def convert(change: Callable[[Any], Any], value: Any) -> Any:
+    """Return arguments or results with each changed, also those in lists."""
+    if isinstance(value, list | tuple):
+        items = [convert(change, item) for item in value]
+        return items if isinstance(value, list) else tuple(items)
+    return change(value)
+
+
 def unwrap(value: Any) -> Any:
     """Return a tensor's values on the CPU, and anything else as it is."""
     return value.values if isinstance(value, DeviceTensor) else value
-
-
-def rewrap(tensors: list[Tensor], value: Any) -> Any:
-    """Return the tensor that has these values, and anything else as it is."""
-    return next((tensor for tensor in tensors if unwrap(tensor) is value), value)
 
 
 def wrap(value: Any, ours: list[DeviceTensor], index: int) -> Any:
@@ -256,11 +275,17 @@ def wrap(value: Any, ours: list[DeviceTensor], index: int) -> Any:
     return place(value, index)
 
 
-def list_written(func: OpOverload, args: Any, kwargs: dict[str, Any]) -> Iterator[Any]:
-    """Yield the arguments that an operation changes in place."""
-    for number, argument in enumerate(func._schema.arguments):
-        if argument.alias_info is not None and argument.alias_info.is_write:
-            yield args[number] if number < len(args) else kwargs.get(argument.name)
+def list_written(func: OpOverload, args: Any, kwargs: dict[str, Any]) -> list[Any]:
+    """Return the arguments that an operation changes in place."""
+    places = written_places(func)
+    return [args[number] if number < len(args) else kwargs.get(name) for number, name in places]
+
+
+@functools.cache
+def written_places(func: OpOverload) -> list[tuple[int, str]]:
+    """Return the numbers and names of the arguments that an operation changes in place."""
+    arguments = enumerate(func._schema.arguments)
+    return [(number, a.name) for number, a in arguments if a.alias_info is not None and a.alias_info.is_write]
 
 
 @functools.cache

@@ -77,5 +77,5 @@ def test_texts_are_translated_beside_other_processes(tmp_path: Path) -> None:
     """Processes that are forked from one that uses a GPU must not use it, and give the same."""
     model = write_small_package(tmp_path)
     one, several = (load(model, "cuda", batch_sentences=1, processes=n) for n in (1, 3))
-    texts = TEXTS * 300
+    texts = TEXTS * 40
     assert several.translate(texts) == one.translate(texts)
