@@ -195,9 +195,7 @@ def run(func: OpOverload, args: Any, kwargs: dict[str, Any]) -> Any:
         return copy_to(func, args[0], device, kwargs)
     if name == "copy_" and args[0].device != args[1].device:
         return copy_into(args[0], args[1], args[2] if len(args) > 2 else kwargs.get("non_blocking", False))
-    if (
-        ours and device is not None and not to_gpu and name != "_to_copy"
-    ):  # such as empty_like(a, device="cpu")
+    if ours and not to_gpu and device is not None and (name.endswith("_like") or kwargs.get("pin_memory")):
         return run(func, convert(unwrap, args), kwargs)
     check_devices(name, tensors, ours)
     if needs_size(name, args, kwargs):

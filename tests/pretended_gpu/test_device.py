@@ -294,6 +294,23 @@ def test_a_process_has_the_gpus_that_it_may_see(monkeypatch: pytest.MonkeyPatch)
     assert not torch.cuda.is_available()
 
 
+def test_tensors_are_made_where_they_should_be() -> None:
+    """Also by PyTorch's own formulas of gradients, for which a GPU's tensor is on `cpu`."""
+    a = ones(3).requires_grad_()
+    a[torch.tensor([0, 2], device="cuda")].sum().backward()
+    a.index_select(0, torch.tensor([1], device="cuda")).sum().backward()
+    assert a.grad is not None
+    assert a.grad.tolist() == [1, 1, 1]
+    pinned = torch.empty_like(a, device="cpu", pin_memory=True)
+    assert pinned.is_pinned()
+    assert {torch.zeros_like(a).device, a.new_zeros(2).device, a.new_tensor(1).device} == {a.device}
+    devices: list[torch.device] = []
+    thread = threading.Thread(target=lambda: devices.append(ones(1).device))
+    thread.start()
+    thread.join()
+    assert devices == [a.device]
+
+
 def test_a_forked_process_cannot_use_the_gpu() -> None:
     """CUDA does not survive a fork."""
     a = ones(2)

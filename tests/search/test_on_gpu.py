@@ -47,6 +47,35 @@ def test_translations_are_those_of_the_cpu(
             assert one.attention.weights == pytest.approx(other.attention.weights, abs=tolerance)
 
 
+@pytest.mark.parametrize("search", ["host", "device"])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"beam_size": 4, "n_best": 3},
+        {"beam_size": 12, "alpha": 1.0, "min_length": 3},
+        {"beam_size": 3, "max_length_ratio": 0.0, "max_length_extra": 2.0},
+        {"beam_size": 2, "members": 2},
+    ],
+    ids="-".join,
+)
+def test_hypotheses_are_those_of_the_cpu(
+    tmp_path: Path, settings: dict[str, Any], search: SearchPlace
+) -> None:
+    """All of the n best, for one model and for an ensemble."""
+    models = [write_small_package(tmp_path)] * settings.get("members", 1)
+    changes = {"precision": "float32", **settings}
+    changes.pop("members", None)
+    on_gpu, on_cpu = load(models, "cuda", search=search, **changes), load(models, "cpu", **changes)
+    found, expected = (
+        [[(one.tokens, one.score) for one in hypotheses] for hypotheses in translator.translate_n_best(TEXTS)]
+        for translator in (on_gpu, on_cpu)
+    )
+    for n_best, n_best_expected in zip(found, expected, strict=True):
+        assert [tokens for tokens, _ in n_best] == [tokens for tokens, _ in n_best_expected]
+        scores = [score for _, score in n_best_expected]
+        assert [score for _, score in n_best] == pytest.approx(scores, abs=1e-4)
+
+
 def test_steps_of_the_search_never_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """The host gives the GPU eight steps, then reads them; PyTorch raises an error if one of them waits."""
     model = StepwiseModel(small_model().cuda().eval().requires_grad_(False))

@@ -2,11 +2,13 @@
 
 import contextlib
 import json
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import jaxtyping
+import numpy as np
 import pytest
 import torch
 
@@ -89,6 +91,52 @@ def test_the_host_does_not_wait_within_an_update(
         results = queue_update(run, losses, run.load(batches(run)[0]), 0.1)
         run.load(batches(run)[0])  # the next one, while this one is computed
     assert results.isfinite().all()
+
+
+@pytest.mark.parametrize("selection", [None, {"common": 2, "candidates": 3}])
+def test_the_host_waits_once_an_update(tmp_path: Path, selection: dict[str, int] | None) -> None:
+    """For the loss; the next batch is loaded by then, from pinned memory."""
+    counts = []
+    torch.cuda.set_sync_debug_mode("warn")
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for report in train(
+                training(tmp_path / "a", selection=selection, max_tokens=20, pairs=80, max_epochs=1)
+            ):
+                if isinstance(report, UpdateReport):
+                    counts.append(sum("synchronizing" in str(warning.message) for warning in caught))
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert len(counts) == 10
+    assert np.diff(counts).tolist() == [1] * 9
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"label_smoothing": 0.0},
+        {"optimizer": "adam", "learning_rate": 0.001, "warmup_updates": 10},
+        {"selection": {"common": 2, "candidates": 3}},
+        {"tied_embeddings": True},
+        {"batch_by": "tokens", "batch_sentences": 30},
+        {"max_tokens": 20},
+    ],
+    ids="-".join,
+)
+def test_losses_are_those_of_the_cpu(tmp_path: Path, precision: str, changes: dict[str, Any]) -> None:
+    """Those of every update of two epochs, and of validation after each."""
+    found, expected = (
+        [
+            report.loss if isinstance(report, UpdateReport) else report.record["validation_loss"]
+            for report in train(
+                training(tmp_path / name, place, precision=precision, pairs=40, max_epochs=2, **changes)
+            )
+        ]
+        for name, place in (("gpu", GPU), ("cpu", ALONE))
+    )
+    assert found == pytest.approx(expected, rel=TOLERANCES[precision])
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
