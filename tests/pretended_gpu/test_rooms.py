@@ -24,6 +24,7 @@ def run_gpu_tests(path: str, pretend: bool) -> None:
     assert not pretend or "skipped" not in tests.stdout
 
 
+@pytest.mark.timeout(600)  # many tests in one
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_pretended_gpu_is_strict() -> None:
     """Else passing tests would not mean much."""
