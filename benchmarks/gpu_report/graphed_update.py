@@ -78,5 +78,5 @@ class GraphedUpdate:
         with torch.autocast(source.device.type, torch.bfloat16, enabled=half):
             loss, _ = self.losses(source, target, None, None)
         (loss * scale).backward()
-        norm = self.training.optimizer.update(learning_rate, self.training.params.clip_norm)
+        norm = self.training.optimizer.update(learning_rate, self.training.params.clip_norm, 0)
         return torch.stack([loss.detach(), norm])

@@ -21,7 +21,7 @@ def queue_update(
     seed = np.random.SeedSequence([training.seed, training.state.updates, workers.rank])
     torch.manual_seed(int(seed.generate_state(1, np.uint64)[0]))
     total = add_gradients(training, losses, loaded)
-    norm = training.optimizer.update(learning_rate, training.params.clip_norm)
+    norm = training.optimizer.update(learning_rate, training.params.clip_norm, training.state.updates)
     # All workers must end after the same update, so they add up their signals. full_like fills a tensor
     # on the device; from a number, new_tensor would copy one there, for which the host waits.
     summed = workers.total(torch.stack([total, torch.full_like(total, len(training.signals))]))

@@ -20,7 +20,6 @@ class Optimizer(ABC):
 
     Attributes:
         buffers: what is remembered of past gradients, by name and parameter.
-        updates: made so far.
     """
 
     names: tuple[str, ...]
@@ -28,13 +27,16 @@ class Optimizer(ABC):
     def __init__(self, parameters: Iterable[nn.Parameter]) -> None:
         self.parameters = list(parameters)
         self.buffers = {name: {p: torch.zeros_like(p) for p in self.parameters} for name in self.names}
-        self.updates = 0
 
     @torch.no_grad()
-    def update(self, learning_rate: Tensor | float, clip_norm: float) -> Tensor:
+    def update(self, learning_rate: Tensor | float, clip_norm: float, updates: Tensor | int) -> Tensor:
         """Renormalize the gradients to `clip_norm` if their norm exceeds it, make one update, clear them.
 
         If the norm is NaN or infinite, no weight is changed. The host does not wait for the device.
+
+        Args:
+            learning_rate: on the parameters' device, as is `updates`, if it is a tensor.
+            updates: made before this one.
 
         Returns:
             The norm before clipping.
@@ -43,6 +45,7 @@ class Optimizer(ABC):
         gradients = [p.grad for p in parameters if p.grad is not None]
         norm: Tensor = nn.utils.get_total_norm(gradients, foreach=True)
         self._update(
+            updates,
             parameters,
             gradients,
             *([buffer[p] for p in parameters] for buffer in self.buffers.values()),
@@ -54,12 +57,11 @@ class Optimizer(ABC):
             grad_scale=(norm.double() / clip_norm).clamp(min=1.0).float(),
             found_inf=1.0 - norm.isfinite().float(),
         )
-        self.updates += 1
         self.clear_gradients()
         return norm
 
     @abstractmethod
-    def _update(self, *tensors: Any, **settings: Any) -> None:
+    def _update(self, updates: Tensor | int, *tensors: Any, **settings: Any) -> None:
         """Update parameters by their gradients and buffers, three lists or more of equal length."""
 
     def clear_gradients(self) -> None:
@@ -81,7 +83,7 @@ class Nesterov(Optimizer):
         super().__init__(parameters)
         self.momentum = momentum
 
-    def _update(self, *tensors: Any, **settings: Any) -> None:
+    def _update(self, updates: Tensor | int, *tensors: Any, **settings: Any) -> None:
         sgd(*tensors, momentum=self.momentum, dampening=0.0, nesterov=True, **settings)
 
 
@@ -90,8 +92,8 @@ class Adam(Optimizer):
 
     names = ("momentum", "variance")
 
-    def _update(self, *tensors: Any, **settings: Any) -> None:
+    def _update(self, updates: Tensor | int, *tensors: Any, **settings: Any) -> None:
         gradients = tensors[1]
-        updates = torch.full((len(gradients),), float(self.updates), device=gradients[0].device)
-        lists = *tensors, [], list(updates.unbind())
+        made = torch.zeros(len(gradients), device=gradients[0].device).add_(updates)
+        lists = *tensors, [], list(made.unbind())
         adam(*lists, beta1=BETAS[0], beta2=BETAS[1], eps=EPSILON, amsgrad=False, **settings)

@@ -119,7 +119,6 @@ def restore(checkpoint: TrainingCheckpoint, training: Training, origin: Path) ->
     for kind, buffer in optimizer.buffers.items():
         for name, tensor in select_tensors(checkpoint, kind).items():
             buffer[parameters[name]] = tensor.to(training.workers.device, copy=True)
-    optimizer.updates = checkpoint.state.updates
     training.state = checkpoint.state
 
 

@@ -161,8 +161,7 @@ def begin(training: Training, folder: WorkFolder, copies: CheckpointCopies | Non
             "expected the versions of the node where the training was started, found other versions on "
             f"{socket.gethostname()} in {Path.cwd()}: {', '.join(differing)}."
         )
-    optimizer.updates = training.state.updates
-    if optimizer.updates:
+    if training.state.updates:
         workers.copy_from_writer(tensor.data for tensor in weights_of(training.model).values())
         for buffer in optimizer.buffers.values():
             workers.copy_from_writer(buffer.values())
