@@ -13,6 +13,7 @@ from tests.presets import MISSING, change_preset
 PRESET = "tatoeba-en-de"
 FILES = {"kind": "files", "source": "a", "target": "b"}
 SELECTION = {"common": 500, "candidates": 100}
+GRAPHS = {"train.graphs": True, "train.batch_by": "sentences"}
 
 
 def fetch(**keys: Any) -> list[dict[str, Any]]:
@@ -66,6 +67,11 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"languages": ["en", "de", "fr"]}, r"languages: expected at most 2 items, found \['en', 'de', 'fr'\]"),
     ({"package.name": ""}, r"package\.name: expected a text, found ''"),
     ({"train.compile": "yes"}, r"train\.compile: expected true or false, found 'yes'"),
+    ({"train.graphs": True}, r"train: expected batch_by: 'sentences' with graphs: true, found 'tokens'"),
+    (GRAPHS | {"train.compile": True}, r"train: expected compile: false with .*, found true"),
+    (GRAPHS | {"train.workers": 2}, r"train: expected workers: 1 with .*, found 2"),
+    (GRAPHS | {"train.nodes": 2}, r"train: expected nodes: 1 with .*, found 2"),
+    (GRAPHS | {"train.selection": SELECTION}, r"train: expected selection: null with .*, found "),
     ({"train.dropout": None}, r"train\.dropout: expected a number, found null"),
     ({"train.nodes": 2}, r"run\.launcher: expected one with 2 nodes \(train\.nodes\), found null"),
     ({"train.learning_rate": math.inf}, r"train\.learning_rate: expected a finite number, found inf"),

@@ -4,6 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from convs2s.config.faults import spell_value
 from convs2s.config.section import Count, Positive, Processes, Section, Share, later
 from convs2s.config.text import SelectionParams
 from convs2s.config.translate import SearchPlace
@@ -69,6 +70,10 @@ class TrainParams(Section):
     compile: bool
     """Compile the model and its loss with torch.compile, which takes a minute at the start and needs a C++
     compiler; on a CPU, this replaces our own compiled layers."""
+    graphs: bool = later(False, since="1.2.0")
+    """On a GPU, record updates of frequent shapes as CUDA graphs, each of which the host starts as one
+    operation; lengths are padded to multiples of 8, so that shapes repeat. For one process that batches by
+    sentences, without compile and selection; ignored on a CPU. No GPU has run it yet."""
     workers: Processes
     """Processes per node, each with its own GPU if there are GPUs."""
     nodes: Annotated[int, Field(ge=1, le=2**16)]
@@ -84,6 +89,17 @@ class TrainParams(Section):
             raise ValueError(
                 f"expected average of at most max_epochs, {self.max_epochs}, found {self.average}"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _updates_can_be_recorded(self) -> Self:
+        needed = {"batch_by": "sentences", "compile": False, "workers": 1, "nodes": 1, "selection": None}
+        for name, value in needed.items():
+            found = getattr(self, name)
+            if self.graphs and found != value:
+                raise ValueError(
+                    f"expected {name}: {spell_value(value)} with graphs: true, found {spell_value(found)}"
+                )
         return self
 
 

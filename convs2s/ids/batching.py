@@ -130,9 +130,19 @@ def fit(lengths: Indices, max_tokens: int, max_sentences: int) -> Iterator[tuple
         start = end
 
 
-def pad(sentences: Sequence[NDArray[np.integer]], padding_id: int) -> NDArray[np.int64]:
-    """Return sentences as rows of one array, padded at their ends."""
-    width = max(len(sentence) for sentence in sentences)
+def pad(
+    sentences: Sequence[NDArray[np.integer]], padding_id: int, multiple: int = 1, limit: int | None = None
+) -> NDArray[np.int64]:
+    """Return sentences as rows of one array, padded at their ends.
+
+    Args:
+        multiple: the array's width is a multiple of it.
+        limit: the width at most, unless a sentence is longer; None for any.
+    """
+    longest = max(len(sentence) for sentence in sentences)
+    width = longest + -longest % multiple
+    if limit is not None:
+        width = max(longest, min(width, limit))
     rows = np.full((len(sentences), width), padding_id, dtype=np.int64)
     for row, sentence in zip(rows, sentences, strict=True):
         row[: len(sentence)] = sentence

@@ -1,12 +1,15 @@
 """An update: gradients of a batch's parts, summed over workers, then one optimizer step (§4.2)."""
 
+import dataclasses
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from convs2s.train.recorded_updates import Ids
 from convs2s.train.training import Loaded, Training, UpdateResult
 
 
@@ -17,11 +20,22 @@ def queue_update(
 
     The random numbers of dropout depend only on the seed, the number of the update and the rank.
     """
-    workers = training.workers
-    seed = np.random.SeedSequence([training.seed, training.state.updates, workers.rank])
+    workers, batch, updates = training.workers, loaded.batch, training.state.updates
+    seed = np.random.SeedSequence([training.seed, updates, workers.rank])
     torch.manual_seed(int(seed.generate_state(1, np.uint64)[0]))
-    total = add_gradients(training, losses, loaded)
-    norm = training.optimizer.update(learning_rate, training.params.clip_norm, training.state.updates)
+    # Backward averages over workers, but we want the sum over all tokens of the batch, divided by their
+    # number (§4.2, T13).
+    scale = workers.count / batch.target_tokens if batch.counted else 0.0
+    if training.recorded is None:
+        total, norm = make_update(training, losses, loaded, scale, learning_rate, updates)
+    else:
+
+        def make(parts: Sequence[Ids], numbers: Tensor) -> tuple[Tensor, Tensor]:
+            same = dataclasses.replace(loaded, parts=[(*ids, None) for ids in parts])
+            return make_update(training, losses, same, *numbers.unbind())
+
+        numbers = training.to_device(np.array([scale, learning_rate, updates], np.float32))
+        total, norm = training.recorded.make(make, [part[:2] for part in loaded.parts], numbers)
     # All workers must end after the same update, so they add up their signals. full_like fills a tensor
     # on the device; from a number, new_tensor would copy one there, for which the host waits.
     summed = workers.total(torch.stack([total, torch.full_like(total, len(training.signals))]))
@@ -44,12 +58,30 @@ def finish_update(
     return UpdateResult(loss, norm, selected, signals > 0)
 
 
-def add_gradients(training: Training, losses: nn.Module, loaded: Loaded) -> Float[Tensor, ""]:
+def make_update(
+    training: Training,
+    losses: nn.Module,
+    loaded: Loaded,
+    scale: Tensor | float,
+    learning_rate: Tensor | float,
+    updates: Tensor | int,
+) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+    """Make an update; return the summed loss of this worker, and the gradient's norm.
+
+    Args:
+        scale: of the loss.
+        updates: made before this one.
+    """
+    total = add_gradients(training, losses, loaded, scale)
+    norm = training.optimizer.update(learning_rate, training.params.clip_norm, updates)
+    return total, norm
+
+
+def add_gradients(
+    training: Training, losses: nn.Module, loaded: Loaded, scale: Tensor | float
+) -> Float[Tensor, ""]:
     """Add up the gradients of this worker's parts of a batch; return the sum of their losses."""
-    workers, device, batch = training.workers, training.workers.device, loaded.batch
-    # Backward averages over workers, but we want the sum over all tokens of the batch, divided by their
-    # number (§4.2, T13).
-    scale = workers.count / batch.target_tokens if batch.counted else 0.0
+    workers, device = training.workers, training.workers.device
     half = training.state.precision == "bfloat16"
     total = torch.zeros((), dtype=torch.float64, device=device)
     for i, part in enumerate(loaded.parts, start=1):
@@ -57,6 +89,6 @@ def add_gradients(training: Training, losses: nn.Module, loaded: Loaded) -> Floa
             with torch.autocast(device.type, torch.bfloat16, enabled=half):
                 loss, _ = losses(*part, loaded.entries)
             (loss * scale).backward()
-        if batch.counted:
+        if loaded.batch.counted:
             total += loss.detach()
     return total

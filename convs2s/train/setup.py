@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import os
+import warnings
 from pathlib import Path
 
 import torch
@@ -23,6 +24,7 @@ from convs2s.train.choose_layers import choose_layers
 from convs2s.train.distributed import Workers
 from convs2s.train.loss import softmax_loss
 from convs2s.train.optimizer import Adam, Nesterov, Optimizer
+from convs2s.train.recorded_updates import RecordedUpdates
 from convs2s.train.training import Pairs, State, Training
 
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX = -1, -2, -4  # from glibc's malloc.h
@@ -93,7 +95,10 @@ def build_training(
         lists_tokens=workers.device.type == "cpu",
         state=State(choose_precision(params.precision, workers.device).precision),
         selection=selection,
+        recorded=RecordedUpdates() if params.graphs and workers.device.type == "cuda" else None,
     )
+    if params.graphs and training.recorded is None:
+        warnings.warn("train.graphs: without a GPU, updates are not recorded.", stacklevel=2)
     choose_layers(training)
     return training
 

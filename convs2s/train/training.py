@@ -23,6 +23,7 @@ from convs2s.train.annealing import Annealing
 from convs2s.train.distributed import Workers
 from convs2s.train.loss import SoftmaxLoss, SummedLoss
 from convs2s.train.optimizer import Optimizer
+from convs2s.train.recorded_updates import MULTIPLE, RecordedUpdates
 
 Record = dict[str, float | int]
 Session = dict[str, Any]
@@ -57,11 +58,21 @@ class Pairs:
         """Open both sides of encoded text."""
         return cls(*(EncodedCorpus.open(folder, side) for side in SIDES))
 
-    def arrays(self, sentences: Sequence[int] | Indices) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return padded source and target ids of these pairs, (B, S) and (B, T)."""
+    def arrays(
+        self,
+        sentences: Sequence[int] | Indices,
+        multiple: int = 1,
+        limits: tuple[int | None, int | None] = (None, None),
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return padded source and target ids of these pairs, (B, S) and (B, T).
+
+        Args:
+            multiple: S and T are multiples of it where they may be.
+            limits: the most that padding may make S and T; None for any.
+        """
         numbers = [int(i) for i in sentences]
-        source = pad([self.source[i] for i in numbers], PAD)
-        target = pad([self.target[i] for i in numbers], PAD)
+        source = pad([self.source[i] for i in numbers], PAD, multiple, limits[0])
+        target = pad([self.target[i] for i in numbers], PAD, multiple, limits[1])
         return source, target
 
 
@@ -170,6 +181,7 @@ class Training:
         lists_tokens: whether the loss gets the indices of a batch's tokens and does not score its padding. On
             a CPU this saves work. On a GPU that is 1 to 3 % of the softmax layer's, and picking the tokens
             takes more operations than ignoring the padding.
+        recorded: makes updates, with recordings of the frequent ones; None to make each as it is.
         selection: selects the target vocabulary of each whole batch (§5.4), across its parts and workers,
             because splitting a batch must not change its loss (T13, T14); None for the whole vocabulary.
         signals: numbers of those that this process has got, which ask to save and end.
@@ -187,6 +199,7 @@ class Training:
     softmax: SoftmaxLoss
     lists_tokens: bool
     selection: VocabularySelection | None
+    recorded: RecordedUpdates | None = None
     state: State = field(default_factory=State)
     signals: list[int] = field(default_factory=list)
 
@@ -218,13 +231,15 @@ class Training:
         return self.batching.order(*lengths, self.seed, self.state.passes)
 
     def load(self, batch: Batch) -> Loaded:
-        """Load a batch of training pairs."""
-        parts = [self.inputs(self.train, part) for part in batch.parts]
+        """Load a batch of training pairs; for recorded updates, of few different shapes."""
+        multiple = 1 if self.recorded is None else MULTIPLE
+        parts = [self.inputs(self.train, part, multiple) for part in batch.parts]
         return Loaded(batch, parts, self.entries(self.train, batch))
 
-    def inputs(self, pairs: Pairs, sentences: Sequence[int] | Indices) -> Inputs:
-        """Return these pairs on the device."""
-        source, target = pairs.arrays(sentences)
+    def inputs(self, pairs: Pairs, sentences: Sequence[int] | Indices, multiple: int = 1) -> Inputs:
+        """Return these pairs on the device, padded to lengths that are multiples of a number if possible."""
+        limits = self.model.max_source_tokens, self.model.max_target_tokens
+        source, target = pairs.arrays(sentences, multiple, limits)
         real = self.to_device(np.flatnonzero(target != PAD)) if self.lists_tokens else None
         return self.to_device(source), self.to_device(target), real
 
@@ -234,7 +249,7 @@ class Training:
             return None
         return self.to_device(self.selection.tokens(*pairs.arrays(batch.whole)))
 
-    def to_device(self, array: NDArray[np.int64]) -> Tensor:
+    def to_device(self, array: NDArray[np.int64] | NDArray[np.float32]) -> Tensor:
         """Return an array as a tensor on the model's device."""
         tensor = torch.from_numpy(array)
         if self.workers.device.type != "cpu":

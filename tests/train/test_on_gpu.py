@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+from convs2s.train import recorded_updates
 from convs2s.train.batch_update import queue_update
 from convs2s.train.distributed import Workers
 from convs2s.train.loop import UpdateReport, train
@@ -151,6 +152,54 @@ def test_a_training_repeats_bit_by_bit(tmp_path: Path, precision: str) -> None:
     assert torch.equal(results[0][1], results[1][1])
 
 
+@pytest.mark.parametrize(
+    ("precision", "optimizer"), [("float32", "nesterov"), ("bfloat16", "nesterov"), ("float32", "adam")]
+)
+def test_recorded_updates_are_those_that_are_not(
+    tmp_path: Path, precision: str, optimizer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bit by bit: a training that is continued records later than one that was not interrupted.
+
+    Each update has another batch, learning rate, count and dropout; one of the shapes has several parts.
+    """
+    results = []
+    for most in (0, 2):
+        monkeypatch.setattr(recorded_updates, "MOST_RECORDINGS", most)
+        run = training(
+            tmp_path / str(most),
+            dropout=0.1,
+            max_tokens=32,
+            precision=precision,
+            optimizer=optimizer,
+            graphs=True,
+        )
+        assert run.recorded is not None
+        loaded = [run.load(batch) for batch in (batches(run)[i] for i in (0, 1, -1, -2))]
+        losses, queued = run.losses(0.1).train(), []
+        for i in range(6 * len(loaded)):
+            queued.append(queue_update(run, losses, loaded[i % len(loaded)], 0.01 / (1 + i)).cpu())
+            run.state.updates += 1
+        assert len(run.recorded.recordings) == most
+        results.append((torch.stack(queued), weights(run).cpu()))
+    assert len({loss for loss, _, _ in results[0][0].tolist()}) == len(results[0][0])
+    assert torch.equal(results[0][0], results[1][0])
+    assert torch.equal(results[0][1], results[1][1])
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_the_host_does_not_wait_for_a_replay(tmp_path: Path, precision: str) -> None:
+    """Not for the copies to where it reads its batch and numbers, either."""
+    run = training(tmp_path / "a", precision=precision, dropout=0.1, max_tokens=20, graphs=True)
+    losses, batch = run.losses(0.1).train(), batches(run)[0]
+    for _ in range(recorded_updates.PLAIN_UPDATES + 1):
+        queue_update(run, losses, run.load(batch), 0.1)
+    assert run.recorded is not None
+    assert len(run.recorded.recordings) == 1
+    with waits_are_errors():
+        results = queue_update(run, losses, run.load(batch), 0.1)
+    assert results.isfinite().all()
+
+
 def perplexity(folder: Path, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> float:
     """Train to the end like the stage; return the perplexity."""
     in_process(folder, prepare(folder, **{"dropout": 0.0, **changes}), monkeypatch)
@@ -158,9 +207,12 @@ def perplexity(folder: Path, monkeypatch: pytest.MonkeyPatch, **changes: Any) ->
     return float(metrics["validation_perplexity"])
 
 
-def test_a_whole_training_is_that_of_the_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("graphs", [False, True])
+def test_a_whole_training_is_that_of_the_cpu(
+    tmp_path: Path, graphs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With data, updates, validation, checkpoints and export, the perplexity is the same."""
-    found = perplexity(tmp_path / "gpu", monkeypatch)
+    found = perplexity(tmp_path / "gpu", monkeypatch, graphs=graphs)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     assert found == pytest.approx(perplexity(tmp_path / "cpu", monkeypatch), rel=1e-3)
 
