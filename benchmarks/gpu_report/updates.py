@@ -1,7 +1,8 @@
-"""Updates of batches of one shape: operation by operation, as CUDA graphs, and compiled.
+"""Updates of batches of one shape: operation by operation, recorded (`train.graphs`), and compiled.
 
 Shares are of the peak in the GPU's data sheet, and of a large product's speed, the most that an update can
-reach. The start is the time to the end of the fourth update: graphs are recorded, and torch.compile compiles.
+reach. The start is the time to the end of the fourth update, until which torch.compile compiles; recorded
+updates are recorded in the fourth. They are padded to 32 tokens a sentence, as are those compiled per shape.
 Before the table, losses and gradient norms of four updates without dropout are compared.
 """
 
@@ -16,14 +17,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from benchmarks.gpu_report.graphed_update import GraphedUpdate
 from benchmarks.gpu_report.shared import median_seconds, part
 from benchmarks.gpu_report.training import build_random, load_batch
 from benchmarks.harness import Report, flop_per_unit, product_peak
 from benchmarks.synthetic import queue_next
 from convs2s.train.training import Training
 
-VARIANTS = ("version 1.0.0", "default", "graph", "compiled", "compiled graph")
+VARIANTS = ("version 1.0.0", "default", "recorded", "compiled", "compiled per shape")
 PEAKS = {"H100": 989e12, "H200": 989e12, "A100": 312e12, "L40S": 362e12, "L4": 121e12, "B200": 2250e12}
 """FLOP/s in bfloat16 by the data sheets, of dense products; by a part of the GPU's name."""
 CHECKED = 4
@@ -39,24 +39,15 @@ def build(
     **changes: Any,
 ) -> Iterator[tuple[Training, Callable[[], Tensor]]]:
     """Build a training; yield it and what queues an update and returns the loss, and the norm last."""
-    with build_random(preset, tokens, device, toy, **changes) as training:
+    is_padded = variant in ("recorded", "compiled per shape") and device.type == "cuda"
+    with build_random(preset, tokens, device, toy, graphs=is_padded, **changes) as training:
         training.lists_tokens = variant == "version 1.0.0"
         losses = training.losses(0.0).train()
         loaded = load_batch(training)
-        source, target, _ = loaded.parts[0]
         if "compiled" in variant:
-            losses.compile(dynamic="graph" not in variant)
-        graphed = GraphedUpdate(training, losses)
-
-        def update() -> Tensor:
-            if "graph" not in variant:
-                return queue_next(training, losses, loaded)
-            torch.manual_seed(training.state.updates)
-            rate = training.learning_rate()
-            training.state.updates += 1
-            return graphed.queue(source, target, loaded.batch.target_tokens, rate)
-
-        yield training, update
+            training.recorded = None
+            losses.compile(dynamic="per shape" not in variant)
+        yield training, lambda: queue_next(training, losses, loaded)
 
 
 def compare(preset: str, variants: Sequence[str], device: torch.device, toy: bool, report: Report) -> None:
@@ -119,8 +110,9 @@ def flop_per_token(preset: str, device: torch.device, toy: bool) -> float:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the option of the variants."""
+    """Add the options of the variants and sizes."""
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=VARIANTS)
+    parser.add_argument("--tokens", nargs="+", type=int, default=[16000, 4000, 64000], help="of an update")
 
 
 def measure(options: argparse.Namespace, device: torch.device, report: Report) -> None:
@@ -137,7 +129,7 @@ def measure(options: argparse.Namespace, device: torch.device, report: Report) -
     columns = ("preset", "tokens", "variant", "ms", "tokens/s", "TFLOP/s", "of the peak, %",
                "of a large product, %", "MiB", "start, s")  # fmt: skip
     report.table(columns, f"Updates in bfloat16; a large product reaches {large / 1e12:.3g} TFLOP/s")
-    for tokens in (100,) if toy else (16000, 4000, 64000):
+    for tokens in (100,) if toy else options.tokens:
         for preset in presets:
             for variant in options.variants:
                 report.attempt(partial(measure_update, preset, tokens, variant, large, device, toy, report))

@@ -7,15 +7,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch.testing import assert_close
 
 from benchmarks.gpu_report import __main__ as gpu_report
-from benchmarks.gpu_report.graphed_update import GraphedUpdate
-from benchmarks.gpu_report.training import build_random, load_batch
-from convs2s.train.batch_update import queue_update
 from tests.docs.pages import ROOT
-
-CPU = torch.device("cpu")
 
 
 @pytest.mark.slow
@@ -69,30 +63,3 @@ def test_each_module_that_measures_is_a_part() -> None:
     programs = {f.stem for f in folder.glob("[!_]*.py") if "__name__ ==" in f.read_text(encoding="utf-8")}
     modules = {part.command[0] for part in gpu_report.parts([])} - {"pytest"}
     assert modules == {f"benchmarks.gpu_report.{name}" for name in programs}
-
-
-def test_an_update_as_a_graph_is_the_same_without_one() -> None:
-    """On a CPU nothing is recorded; rate and number of tokens are tensors, so that a graph can read them."""
-    results = []
-    for is_graphed in (False, True):
-        with build_random("multi30k-en-de", 200, CPU, toy=True, dropout=0.0) as training:
-            losses = training.losses(0.0).train()
-            loaded = load_batch(training)
-            graphed = GraphedUpdate(training, losses)
-            for rate in (0.1, 0.2, 0.05):
-                if is_graphed:
-                    source, target, _ = loaded.parts[0]
-                    result = graphed.queue(source, target, loaded.batch.target_tokens, rate)
-                else:
-                    result = queue_update(training, losses, loaded, rate)
-            results.append(result[[0, -1]].double())
-    assert_close(results[1], results[0], rtol=1e-6, atol=0.0)
-
-
-def test_an_update_with_adam_is_not_recorded() -> None:
-    """A graph would repeat its count of updates, a number of Python's, and so compute something else."""
-    with (
-        build_random("tatoeba-en-de", 200, CPU, toy=True) as training,
-        pytest.raises(ValueError, match="expected a preset with Nesterov's gradient"),
-    ):
-        GraphedUpdate(training, training.losses(0.0))
