@@ -200,6 +200,18 @@ def test_the_host_does_not_wait_for_a_replay(tmp_path: Path, precision: str) -> 
     assert results.isfinite().all()
 
 
+def test_each_replay_draws_its_own_dropout(tmp_path: Path) -> None:
+    """Of the seed and the number of the update; without a learning rate, nothing else tells updates apart."""
+    run = training(tmp_path / "a", dropout=0.5, graphs=True)
+    losses, loaded, found = run.losses(0.1).train(), run.load(batches(run)[0]), []
+    for run.state.updates in (0, 0, 0, 7, 8, 7):
+        found.append(float(queue_update(run, losses, loaded, 0.0)[0]))
+    assert run.recorded is not None
+    assert len(run.recorded.recordings) == 1
+    assert found[3] == found[5] != found[4]
+    assert found[0] == found[1] not in found[3:]
+
+
 def perplexity(folder: Path, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> float:
     """Train to the end like the stage; return the perplexity."""
     in_process(folder, prepare(folder, **{"dropout": 0.0, **changes}), monkeypatch)
