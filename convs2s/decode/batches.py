@@ -1,7 +1,9 @@
 """Sentences to search -> parts that fit the position table (T18) -> batches of similar length."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 import torch
 from jaxtyping import Int64
@@ -10,26 +12,84 @@ from torch import Tensor
 from convs2s.ids.vocabulary import PAD
 from convs2s.text.words.characters import SENTENCE_ENDS
 
+Result = TypeVar("Result")
 CLAUSE_END = (",", ";", ":", "，", "；", "：", "—", "–")
 # Limit on padded source tokens per batch, however long its sentences, to bound memory.
 BATCH_TOKENS = 16_384
 GPU_BATCH_TOKENS = 2 * BATCH_TOKENS
 GPU_SENTENCES = 8
 """Times as many sentences on a GPU: a step takes it about as long, so the whole takes fewer steps."""
-SCORE_BYTES = 12
-"""Memory of a step for each hypothesis and token: logits, their logarithms, and one of both in bfloat16."""
+SCORE_BYTES, MEMBER_BYTES = 8, 4
+"""Memory of a step for each hypothesis and token: of the search, and of each model's scores.
+
+Of an ensemble that is what a step takes; of a single model it is a third more, as a margin.
+"""
 
 
-def gpu_batch_sentences(batch_sentences: int, beam_size: int, entries: int, memory: int) -> int:
-    """Return how many sentences a GPU translates at once; their scores take at most a quarter of its memory.
+def gpu_batch_sentences(
+    batch_sentences: int, beam_size: int, entries: int, free_memory: int, members: int = 1
+) -> int:
+    """Return how many sentences a GPU translates at once; their scores take at most a quarter of free memory.
 
     Args:
         batch_sentences: the least.
         entries: target tokens with a score.
-        memory: of the GPU, in bytes.
+        free_memory: of the GPU, in bytes.
+        members: models that translate together.
     """
-    fit = memory // 4 // (beam_size * entries * SCORE_BYTES)
+    score = SCORE_BYTES + MEMBER_BYTES * members
+    fit = free_memory // 4 // (beam_size * entries * score)
     return max(batch_sentences, min(GPU_SENTENCES * batch_sentences, fit))
+
+
+def free_gpu_memory(device: torch.device) -> int:
+    """Return the bytes that this process can still take on a GPU, with those that PyTorch keeps for it."""
+    free, _ = torch.cuda.mem_get_info(device)
+    return free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+
+
+class FittingSentences:
+    """How many sentences a GPU's memory holds, found by searching fewer at a time once it has run out.
+
+    That changes no translation if all that depends on a batch is chosen for the whole batch before.
+
+    Attributes:
+        most: sentences that may fit; None while memory has not run out.
+    """
+
+    def __init__(self) -> None:
+        self.most: int | None = None
+
+    def search(
+        self, search_part: Callable[[slice], list[Result]], rows: int, device: torch.device
+    ) -> list[Result]:
+        """Return the results of all rows of a batch, in as few parts as fit.
+
+        Raises:
+            torch.OutOfMemoryError: if not even one sentence fits.
+        """
+        results = list[Result]()
+        while len(results) < rows:
+            count = min(rows - len(results), self.most or rows)
+            try:
+                results += search_part(slice(len(results), len(results) + count))
+            except torch.OutOfMemoryError:
+                if count == 1:
+                    raise
+                self._halve(count, device)
+        return results
+
+    def _halve(self, count: int, device: torch.device) -> None:
+        """Search at most half as many sentences from now on; warn the first time."""
+        if self.most is None:
+            warnings.warn(
+                f"The memory of {device} does not hold the search of {count:,} sentences. Smaller parts are "
+                "searched from now on, which changes no translation but takes longer. Lower "
+                "translate.batch_sentences (--batch-sentences) or the beam size, or end other programs that "
+                "use this memory.",
+                stacklevel=2,
+            )
+        self.most = count // 2
 
 
 def batches(

@@ -13,7 +13,16 @@ import torch
 from jaxtyping import Float32
 
 from convs2s.config.translate import SearchPlace, TranslateParams
-from convs2s.decode.batches import BATCH_TOKENS, GPU_BATCH_TOKENS, batches, cut, gpu_batch_sentences, pad_ids
+from convs2s.decode.batches import (
+    BATCH_TOKENS,
+    GPU_BATCH_TOKENS,
+    FittingSentences,
+    batches,
+    cut,
+    free_gpu_memory,
+    gpu_batch_sentences,
+    pad_ids,
+)
 from convs2s.decode.parallel import run_beside, run_in_processes
 from convs2s.decode.sampling import Sampler, Sampling
 from convs2s.decode.translations import Attention, Hypothesis
@@ -23,6 +32,7 @@ from convs2s.ids.vocabulary import EOS, UNK
 from convs2s.model.precision import PrecisionChoice, choose_precision
 from convs2s.search.beam_search import BeamSearch
 from convs2s.search.copies import copy_to_device
+from convs2s.search.ensemble import Ensemble
 from convs2s.search.search import Search, SearchModel, SearchResult
 from convs2s.text.vocabulary.codec import Codec
 
@@ -89,6 +99,8 @@ class WordTranslator:
         place: SearchPlace = "auto",
     ) -> None:
         self.model = model
+        self.fitting = FittingSentences()
+        self.members = len(model.members) if isinstance(model, Ensemble) else 1
         self.source = source
         self.target = target
         self.params = params
@@ -109,8 +121,8 @@ class WordTranslator:
         depends_on_batch = self.params.max_length_of == "batch" or self.selection is not None
         if self.device.type != "cuda" or depends_on_batch:  # such a translation is to be that of a CPU
             return size
-        memory = torch.cuda.get_device_properties(self.device).total_memory
-        return gpu_batch_sentences(size, self.params.beam_size, len(self.target.vocabulary), memory)
+        beam_size, entries = self.params.beam_size, len(self.target.vocabulary)
+        return gpu_batch_sentences(size, beam_size, entries, free_gpu_memory(self.device), self.members)
 
     @property
     def processes_beside(self) -> int:
@@ -291,7 +303,6 @@ class WordTranslator:
         self, rows: Sequence[SentencePart], keep_attention: bool, sampling: Sampling | None
     ) -> list[list[SearchResult]]:
         """Return the n_best hypotheses of each row of one batch."""
-        search = self._make_search(rows, keep_attention, sampling)
         ids = pad_ids([row.ids for row in rows])
         source = copy_to_device(ids, self.device)
         lengths = [len(row.ids) - 1 for row in rows]
@@ -299,15 +310,23 @@ class WordTranslator:
             lengths = [max(lengths)] * len(rows)
         limits = [max(self._longest(n), len(row.prefix)) for n, row in zip(lengths, rows, strict=True)]
         prefixes = [row.prefix for row in rows]
-        if self.selection is None:
-            return search.search(self.model, source, limits, prefixes)
-        needed = np.array(list(itertools.chain.from_iterable(prefixes)), dtype=np.int64)
-        selected = self.selection.tokens(ids.numpy(), needed)
-        model = self.model.restrict(copy_to_device(selected, self.device))
-        selected_prefixes = [np.searchsorted(selected, prefix).tolist() for prefix in prefixes]
+        model, selected = self.model, None
+        if self.selection is not None:
+            needed = np.array(list(itertools.chain.from_iterable(prefixes)), dtype=np.int64)
+            selected = self.selection.tokens(ids.numpy(), needed)
+            model = self.model.restrict(copy_to_device(selected, self.device))
+            prefixes = [np.searchsorted(selected, prefix).tolist() for prefix in prefixes]
+
+        def search_part(part: slice) -> list[list[SearchResult]]:
+            search = self._make_search(rows[part], keep_attention, sampling)
+            return search.search(model, source[part], limits[part], prefixes[part])
+
+        n_best_lists = self.fitting.search(search_part, len(rows), self.device)
+        if selected is None:
+            return n_best_lists
         return [
             [replace(hypothesis, tokens=selected[hypothesis.tokens].tolist()) for hypothesis in ranked]
-            for ranked in search.search(model, source, limits, selected_prefixes)
+            for ranked in n_best_lists
         ]
 
     def _make_search(

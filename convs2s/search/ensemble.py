@@ -48,14 +48,35 @@ class Ensemble:
         self, tokens: Int[Tensor, "R"], memory: OfMembers, state: OfMembers
     ) -> tuple[Float[Tensor, "R V"], Float[Tensor, "R S"], OfMembers]:
         """Advance every hypothesis by one token; the logits are logs of the mean probabilities."""
-        steps = [
-            member.step(tokens, part, old)
-            for member, part, old in zip(self.members, memory.members, state.members, strict=True)
-        ]
-        logs = torch.stack([torch.log_softmax(all_logits(logits), dim=1) for logits, _, _ in steps])
-        mean = torch.logsumexp(logs, dim=0) - math.log(len(steps))
-        attention = torch.stack([weights for _, weights, _ in steps]).mean(dim=0)
-        return mean, attention, OfMembers(tuple(new for _, _, new in steps))
+        logs, attention, following = self._step_members(tokens, memory, state)
+        return log_mean(logs), attention, following
+
+    def _step_members(
+        self, tokens: Int[Tensor, "R"], memory: OfMembers, state: OfMembers
+    ) -> tuple[Float[Tensor, "M R V"], Float[Tensor, "R S"], OfMembers]:
+        """Return the log-probabilities of every member, the mean of their attention, and the next state."""
+        logs: Tensor | None = None
+        attention, states = [], []
+        for number, member in enumerate(self.members):
+            scores, weights, following = member.step(tokens, memory.members[number], state.members[number])
+            logits = all_logits(scores)
+            if logs is None:
+                logs = logits.new_empty(len(self.members), *logits.shape)
+            torch.log_softmax(logits, dim=1, out=logs[number])
+            attention.append(weights)
+            states.append(following)
+            del scores, logits  # a GPU's memory need not hold those of two members
+        assert logs is not None
+        return logs, torch.stack(attention).mean(dim=0), OfMembers(tuple(states))
+
+
+def log_mean(logs: Float[Tensor, "M R V"]) -> Float[Tensor, "R V"]:
+    """Return the logs of the members' mean probabilities; their logs are overwritten.
+
+    That is torch.logsumexp, to the last bit, without its copies, each of which is as large as the logs.
+    """
+    largest = logs.amax(dim=0).clamp_(min=torch.finfo(logs.dtype).min)  # not -inf, from which -inf is NaN
+    return logs.sub_(largest).exp_().sum(dim=0).log_().add_(largest).sub_(math.log(len(logs)))
 
 
 def lowest_limit(limits: Iterable[int | None]) -> int | None:

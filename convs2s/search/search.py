@@ -361,6 +361,7 @@ class Search(ABC):
                 scores, attention, state = model.step(tokens, batch.memory, state)
                 allowed = batch.list_allowed(number, totals.shape[1])
                 best, extension = self.extend(batch, scores, totals, allowed)
+                del scores  # a GPU's memory need not hold those of two steps
                 sources, at_end, weights = batch.find_attended(attention)
                 kept = weights if self.keep_attention else None
                 steps.append(Step(*best, extension.rows, extension.tokens, sources, at_end, kept))

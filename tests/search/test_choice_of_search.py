@@ -16,6 +16,7 @@ from convs2s.ids.candidates import Candidates
 from convs2s.ids.selection import VocabularySelection
 from convs2s.ids.vocabulary import EOS
 from convs2s.package.translator import load
+from convs2s.search.ensemble import Ensemble
 from convs2s.search.history import Ending, trace_back
 from convs2s.search.search import STEPS_ON_DEVICE, LiveBatch
 from tests.decode.parrot import Parrot, word_parrot, write_vocabulary
@@ -23,7 +24,7 @@ from tests.package.small_package import write_small_package
 
 TEXTS = ["Das ist ein Haus.", "noch ein Hund, und eins.", "", "der Hund aus das Haus und die Maus.", "eins"]
 ROWS = [SentencePart([5, EOS], (), 0, 0)]
-GIB = 1 << 30
+MIB, GIB = 1 << 20, 1 << 30
 
 
 def parrot(
@@ -39,6 +40,12 @@ def parrot(
         torch.device(device),
         selection,
     )
+
+
+def ensemble_parrot(translator: WordTranslator) -> WordTranslator:
+    """Return a translator with three times its model."""
+    members = Ensemble([translator.model] * 3)
+    return WordTranslator(members, translator.source, translator.target, translator.params, translator.device)
 
 
 @pytest.mark.parametrize(
@@ -62,13 +69,23 @@ def test_the_host_looks_at_each_step_of_a_cpu(
 
 
 def test_a_gpu_translates_more_sentences_at_once_as_far_as_they_fit(tmp_path: Path) -> None:
-    """Its steps take about as long, whatever the batch. 1,024 * 5 rows of 40,000 scores take 2.3 GiB."""
+    """Its steps take about as long, whatever the batch. 1,024 * 5 rows of 40,000 scores take 2.3 GiB.
+
+    An ensemble takes four bytes more for each member, and what other programs or weights take is not free.
+    """
     assert gpu_batch_sentences(128, 5, 40_000, 80 * GIB) == 1024
     assert gpu_batch_sentences(128, 5, 40_000, 8 * GIB) == 894
+    assert gpu_batch_sentences(128, 5, 40_000, 24 * GIB, members=8) == 805
     assert gpu_batch_sentences(128, 12, 200_000, 8 * GIB) == 128  # never fewer than asked for
-    properties = mock.Mock(total_memory=80 * GIB)
-    with mock.patch("torch.cuda.get_device_properties", return_value=properties):
-        assert parrot(tmp_path, "cuda", batch_sentences=128).batch_sentences == 1024
+    with (
+        mock.patch("torch.cuda.mem_get_info", return_value=(2 * MIB, 80 * GIB)),
+        mock.patch("torch.cuda.memory_reserved", return_value=3 * MIB),
+        mock.patch("torch.cuda.memory_allocated", return_value=2 * MIB),
+    ):
+        translator = parrot(tmp_path, "cuda", batch_sentences=128, beam_size=5)
+        assert translator.batch_sentences == 3 * MIB // 4 // (5 * len(translator.target.vocabulary) * 12)
+        translator = ensemble_parrot(translator)
+        assert translator.batch_sentences == 3 * MIB // 4 // (5 * len(translator.target.vocabulary) * 20)
         assert parrot(tmp_path, "cpu", batch_sentences=128).batch_sentences == 128
 
 
