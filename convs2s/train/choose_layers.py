@@ -1,11 +1,15 @@
-"""The layers and the loss of a training: the engine's, where they compute what the plain ones do.
+"""The layers and the loss of a training: others than the plain ones, where they compute the same.
+
+On a CPU these are the engine's. On a GPU the loss is computed in parts, which takes less memory.
 
 When a training is built, the loss and the gradients of a few of its sentence pairs are computed both ways,
-with the same dropout masks. A fast layer that changes them by more than rounding is left out. The pairs have
-very different lengths, as an edit may act only from a position on, only at padding, or only at an end.
+with the same dropout masks. What changes them by more than rounding is left out. The pairs have very
+different lengths, as an edit may act only from a position on, only at padding, or only at an end.
 """
 
+import warnings
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,6 +22,7 @@ from torch.overrides import TorchFunctionMode
 
 from convs2s.base.messages import is_out_of_memory
 from convs2s.engine.agreement import (
+    VARIABLE,
     describe_difference,
     is_engine_wanted,
     relative_difference,
@@ -27,6 +32,7 @@ from convs2s.engine.train.layers import FastDropout, FastGluConvolution, dropout
 from convs2s.ids.batching import Indices
 from convs2s.model.glu_block import GluConvolution
 from convs2s.train.loss import softmax_loss
+from convs2s.train.loss_in_parts import LossInParts
 from convs2s.train.training import Training
 
 PAIRS = 8
@@ -41,11 +47,11 @@ Where terms cancel, as for a bias before a batch norm, gradients are only roundi
 
 @dataclass(frozen=True)
 class FastLayer:
-    """A layer of the engine.
+    """A layer, or a way to compute the loss, that replaces a plain one.
 
     Attributes:
         plain: the file of the layer that it replaces.
-        use: makes a training use the fast layer, or the plain one.
+        use: makes a training use it, or the plain one.
     """
 
     name: str
@@ -74,6 +80,11 @@ def use_softmax(training: Training, is_fast: bool) -> None:
     training.softmax = fast_softmax_loss if is_fast else softmax_loss
 
 
+def use_small_parts(training: Training, is_in_parts: bool) -> None:
+    """Compute the loss of however few tokens in parts, or else at once."""
+    training.softmax = LossInParts(part_bytes=1) if is_in_parts else softmax_loss
+
+
 FILE = "convs2s/engine/train/layers.py"
 FAST_LAYERS = (
     FastLayer(
@@ -84,7 +95,9 @@ FAST_LAYERS = (
     FastLayer("The CPU's fast dropout", "torch.nn.Dropout", use_modules(nn.Dropout, FastDropout)),
     FastLayer("The CPU's fast loss", "convs2s/train/loss.py", use_softmax),
 )
-"""Other devices have none."""
+"""Of a CPU."""
+IN_PARTS = FastLayer("The loss in parts", "convs2s/train/loss.py", use_small_parts)
+"""Of a GPU, as it is compared."""
 
 
 class LossAndGradients(NamedTuple):
@@ -95,14 +108,25 @@ class LossAndGradients(NamedTuple):
 
 
 def choose_layers(training: Training) -> None:
-    """Use those of the engine's layers that compute what the plain ones do, on a CPU.
+    """Use those layers of the device, and that loss, that compute what the plain ones do.
 
-    A training that torch.compile compiles has none, as it cannot read them.
+    A training that torch.compile compiles has the plain ones, as it cannot read the others.
     """
-    if training.workers.device.type != "cpu" or training.params.compile or not is_engine_wanted():
+    device = training.workers.device.type
+    if device not in ("cpu", "cuda") or training.params.compile or not is_engine_wanted():
         return
-    layers = FAST_LAYERS
     buffers = {buffer: buffer.clone() for buffer in training.model.buffers()}
+    if device == "cpu":
+        choose_fast_layers(training)
+    else:
+        choose_parts(training)
+    for buffer, before in buffers.items():
+        buffer.copy_(before)  # such as the running means of a batch norm
+
+
+def choose_fast_layers(training: Training) -> None:
+    """Use those of the engine's layers that compute what the plain ones do."""
+    layers = FAST_LAYERS
     expected = loss_and_gradients(training, dict.fromkeys(layers, False))
     chosen = dict.fromkeys(layers, True)
     if find_fault(training, chosen, expected) is not None:
@@ -112,8 +136,22 @@ def choose_layers(training: Training) -> None:
             if fault is not None:
                 warn_of_difference(layer.name, FILE, layer.plain, fault)
     use(training, chosen)
-    for buffer, before in buffers.items():
-        buffer.copy_(before)  # such as the running means of a batch norm
+
+
+def choose_parts(training: Training) -> None:
+    """Compute the loss in parts, if it is a sum over tokens, as parts take it to be."""
+    expected = loss_and_gradients(training, {IN_PARTS: False})
+    fault = find_fault(training, {IN_PARTS: True}, expected)
+    if fault is None:
+        training.softmax = LossInParts()
+        return
+    use(training, {IN_PARTS: False})
+    warnings.warn(
+        f"The loss ({IN_PARTS.plain}) is computed for all tokens at once, which takes more memory, as in "
+        f"parts it would be another: {fault}. Expected it to be a sum over tokens. {VARIABLE}=plain leaves "
+        "parts out without this warning.",
+        stacklevel=2,
+    )
 
 
 def use(training: Training, chosen: Mapping[FastLayer, bool]) -> None:
@@ -147,7 +185,10 @@ def loss_and_gradients(training: Training, chosen: Mapping[FastLayer, bool]) -> 
     pairs = choose_pairs(np.maximum(*(side.lengths for side in sides)))
     inputs = training.inputs(training.train, pairs)
     parameters = [weight for weight in training.model.parameters() if weight.requires_grad]
-    with torch.random.fork_rng(devices=[]), EngineMasks():
+    device = training.workers.device
+    is_gpu = device.type == "cuda"
+    masks = nullcontext() if is_gpu else EngineMasks()
+    with torch.random.fork_rng(devices=[device] if is_gpu else []), masks:
         torch.manual_seed(training.seed)
         loss, _ = training.losses(training.params.label_smoothing).train()(*inputs, None)
         gradients = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)

@@ -90,6 +90,14 @@ RUNS = {
         Run("--pairs 30 60 90 --last filter --folder {folder}", ["stage", "pairs"],
             [(stage, pairs) for pairs in (30, 60, 90) for stage in STAGES], 5),
     ],
+    "memory": [
+        Run("--preset tatoeba-en-de --entries 3000 --tokens 200 --members 1 2",
+            ["table", "members", "precision", "tokens", "loss"],
+            [*(("A step of search", members, dtype, None, None)
+               for members in (1, 2) for dtype in ("float32", "bfloat16")),
+             *(("An update of tatoeba-en-de, 3,000 entries, bfloat16", None, None, 200, loss)
+               for loss in ("at once", "in parts"))], 1, is_slow=False),
+    ],
     "overhead": [
         Run("--no-dvc --rounds 1", ["command"], [("nothing",), ("json",)], 9, is_slow=False),
     ],
