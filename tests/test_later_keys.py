@@ -25,6 +25,7 @@ from convs2s.model.storage import load_model, save_model
 from convs2s.package.folder import Settings, check_same, read_settings, write_package
 from convs2s.package.translator import load
 from convs2s.train.running.checkpoint import read_checkpoint
+from convs2s.train.running.checkpoint_writer import CheckpointWriter
 from convs2s.train.running.job import Job, training_fingerprint
 from convs2s.train.running.work_folder import WorkFolder
 from pipelines import check
@@ -198,7 +199,8 @@ def test_a_checkpoint_of_a_newer_version_stops_the_training(
     training = tiny_training(tmp_path, layers=1)
     folder = WorkFolder(tmp_path / "work", {"seed": "1"})
     monkeypatch.setattr("convs2s.train.running.checkpoint.FORMAT", NEXT)
-    folder.save(training)
+    with CheckpointWriter(folder, None) as writer:
+        writer.save(training)
     [path] = folder.own.iterdir()
     with pytest.raises(
         NewerFormatError, match=rf"{path} has format {NEXT}; .* Or delete {folder.own} to train"
@@ -207,7 +209,8 @@ def test_a_checkpoint_of_a_newer_version_stops_the_training(
     other = WorkFolder(tmp_path / "work", {"seed": "2"})
     assert f"Training starts from scratch: {path} has format {NEXT}" in other.resume(training)
     monkeypatch.undo()
-    folder.save(training)
+    with CheckpointWriter(folder, None) as writer:
+        writer.save(training)
     assert "Training continues from" in folder.resume(training)
 
 

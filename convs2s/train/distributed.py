@@ -18,7 +18,7 @@ from torch.nn.parallel import DistributedDataParallel
 from convs2s.model.precision import Precision
 
 # A worker that does not answer for this long counts as lost: suspended, or on an unreachable machine. It is
-# so long because all wait for the writer while it writes a checkpoint or exports the model.
+# so long because all wait for the writer if its last checkpoint is still being written or copied.
 TIMEOUT = timedelta(minutes=10)
 T = TypeVar("T")
 CPU_NAMES = Path("/proc/cpuinfo")

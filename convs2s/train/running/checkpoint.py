@@ -49,19 +49,60 @@ def list_updates(names: Iterable[str]) -> list[int]:
     return sorted(int(number) for number in numbers if number.isdecimal())
 
 
+class HostMemory:
+    """Memory of the host for one copy of a training's weights and buffers, which each copy overwrites.
+
+    It is pinned if they are on a GPU, and allocated at the first copy, which that makes slower.
+    """
+
+    def __init__(self) -> None:
+        self.tensors: dict[str, Tensor] = {}
+
+    def copy(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Copy tensors, always of the same names and shapes; they may change as soon as this returns."""
+        devices = {tensor.device for tensor in tensors.values() if tensor.is_cuda}
+        for name, tensor in tensors.items():
+            if name not in self.tensors:
+                self.tensors[name] = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=tensor.is_cuda)
+            self.tensors[name].copy_(tensor, non_blocking=True)
+        for device in devices:
+            torch.cuda.synchronize(device)
+        return self.tensors
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a checkpoint will hold: it can be written while training goes on."""
+
+    updates: int
+    metadata: dict[str, str]
+    tensors: dict[str, Tensor]
+
+    @classmethod
+    def take(cls, training: Training, prints: dict[str, str], memory: HostMemory) -> "Snapshot":
+        """Copy weights, the optimizer's buffers and state; the next snapshot in this memory overwrites it."""
+        tensors = {
+            f"{WEIGHTS}/{name}": weight.detach() for name, weight in weights_of(training.model).items()
+        }
+        for kind, buffer in training.optimizer.buffers.items():
+            tensors |= {f"{kind}/{name}": buffer[p] for name, p in training.model.named_parameters()}
+        metadata = {
+            "format": FORMAT,
+            "state": json.dumps(dataclasses.asdict(training.state)),
+            "fingerprint": json.dumps(prints),
+        }
+        return cls(training.state.updates, metadata, memory.copy(tensors))
+
+    def write(self, path: Path) -> None:
+        """Write the checkpoint; errors as `write_tensors`."""
+        with atomic_path(path) as temporary:
+            crc32 = checksum(self.metadata, self.tensors)
+            write_tensors(temporary, self.tensors, self.metadata | {"crc32": crc32})
+
+
 def save_checkpoint(path: Path, training: Training, prints: dict[str, str]) -> None:
-    """Write weights, the optimizer's buffers and state."""
-    tensors = {f"{WEIGHTS}/{name}": tensor.detach() for name, tensor in weights_of(training.model).items()}
-    for kind, buffer in training.optimizer.buffers.items():
-        tensors |= {f"{kind}/{name}": buffer[p] for name, p in training.model.named_parameters()}
-    tensors = {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}
-    metadata = {
-        "format": FORMAT,
-        "state": json.dumps(dataclasses.asdict(training.state)),
-        "fingerprint": json.dumps(prints),
-    }
-    with atomic_path(path) as temporary:
-        write_tensors(temporary, tensors, metadata | {"crc32": checksum(metadata, tensors)})
+    """Write weights, the optimizer's buffers and state, while training waits."""
+    Snapshot.take(training, prints, HostMemory()).write(path)
 
 
 def weights_of(model: torch.nn.Module) -> dict[str, Tensor]:

@@ -14,6 +14,7 @@ from convs2s.base.progress_bar import Progress
 from convs2s.config.train import RunSection
 from convs2s.train.loop import EpochReport, UpdateReport
 from convs2s.train.running.checkpoint_copies import CheckpointCopies
+from convs2s.train.running.checkpoint_writer import CheckpointWriter
 from convs2s.train.running.curves import Events
 from convs2s.train.running.forecast import Forecast
 from convs2s.train.running.work_folder import WorkFolder
@@ -47,8 +48,9 @@ def train_to_end(
     start = begin = time.perf_counter()
     saved = time.monotonic()
     limit = math.inf if run.checkpoint_minutes is None else 60.0 * run.checkpoint_minutes
-    with defer_signals(training.signals):
+    with defer_signals(training.signals), CheckpointWriter(folder, copies) as writer:
         for report in reports:
+            writer.check()
             seconds = time.perf_counter() - begin  # of training or validation, without what is done here
             session["seconds"] = time.perf_counter() - start
             if isinstance(report, UpdateReport):
@@ -66,11 +68,11 @@ def train_to_end(
                     events.add([], [report.record])
                 is_due = True
             if is_due or is_last(report, training):
-                folder.save(training)
+                writer.save(training)
                 saved = time.monotonic()
-                if copies:
-                    copies.copy([folder.checkpoint(updates) for updates in folder.list_saved()])
-                end_after(report, training)
+                if is_last(report, training):
+                    writer.wait()
+                    end_after(report, training)
             begin = time.perf_counter()
 
 

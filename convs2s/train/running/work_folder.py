@@ -38,12 +38,12 @@ from convs2s.base.files import atomic_path, remove
 from convs2s.base.messages import inflect, is_out_of_memory
 from convs2s.config.format import NewerFormatError
 from convs2s.train.running.checkpoint import (
+    Snapshot,
     TrainingCheckpoint,
     checkpoint_name,
     list_updates,
     read_checkpoint,
     restore,
-    save_checkpoint,
 )
 from convs2s.train.running.checkpoint_copies import remove_copies
 from convs2s.train.running.job import list_changed
@@ -123,10 +123,9 @@ class WorkFolder:
         bests = itertools.chain.from_iterable(state.bests(training.params.average))
         return {state.updates, *earlier[-1:], *bests, *ahead}
 
-    def save(self, training: Training) -> None:
-        """Write a checkpoint, then remove those no longer needed; all remain if the disk is full."""
-        kept = self.list_kept(training)
-        save_checkpoint(self.checkpoint(training.state.updates), training, self.prints)
+    def write(self, snapshot: Snapshot, kept: set[int]) -> None:
+        """Write a checkpoint, then remove those not to be kept; all remain if the disk is full."""
+        snapshot.write(self.checkpoint(snapshot.updates))
         for updates in set(self.list_saved()) - kept:
             remove(self.checkpoint(updates))
 

@@ -1,0 +1,78 @@
+"""Checkpoints are written by a thread while training goes on: it only waits until its tensors are copied.
+
+On disk nothing is different: one checkpoint is written at a time, in the order in which they were taken.
+"""
+
+import threading
+from types import TracebackType
+
+from convs2s.train.running.checkpoint import HostMemory, Snapshot
+from convs2s.train.running.checkpoint_copies import CheckpointCopies
+from convs2s.train.running.work_folder import WorkFolder
+from convs2s.train.training import Training
+
+
+class CheckpointWriter:
+    """Saves a training's checkpoints in its work folder, and their copies; leaving it waits for the last one.
+
+    It needs the memory for one more copy of weights and buffers. Whoever writes must hold the folder's lock
+    for as long as this is used.
+    """
+
+    def __init__(self, folder: WorkFolder, copies: CheckpointCopies | None) -> None:
+        self._folder, self._copies = folder, copies
+        self._memory = HostMemory()
+        self._thread: threading.Thread | None = None
+        self._error: BaseException | None = None
+
+    def __enter__(self) -> "CheckpointWriter":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.wait()
+            return
+        self._join()
+        if self._error is not None:
+            error.add_note(f"The last checkpoint could not be saved: {self._error}")
+
+    def save(self, training: Training) -> None:
+        """Copy the training's state, and let the thread write it once the last one is written.
+
+        Raises:
+            OSError: if the last one could not be written.
+        """
+        self.wait()
+        kept = self._folder.list_kept(training)
+        snapshot = Snapshot.take(training, self._folder.prints, self._memory)
+        # A daemon, so that a second Ctrl-C, which ends `wait`, ends the process, too.
+        self._thread = threading.Thread(
+            target=self._write, args=(snapshot, kept), name="checkpoint", daemon=True
+        )
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Wait until all that was saved is on disk and copied; errors as `check`."""
+        self._join()
+        self.check()
+
+    def check(self) -> None:
+        """Raise the thread's error, if it has had one: an OSError if the checkpoint cannot be written."""
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
+
+    def _join(self) -> None:
+        if self._thread is not None:
+            self._thread.join()
+
+    def _write(self, snapshot: Snapshot, kept: set[int]) -> None:
+        try:
+            self._folder.write(snapshot, kept)
+            if self._copies is not None:
+                saved = self._folder.list_saved()
+                self._copies.copy([self._folder.checkpoint(updates) for updates in saved])
+        except BaseException as error:  # whatever it is, the training's thread raises it
+            self._error = error
