@@ -199,7 +199,7 @@ def test_a_checkpoint_of_a_newer_version_stops_the_training(
     training = tiny_training(tmp_path, layers=1)
     folder = WorkFolder(tmp_path / "work", {"seed": "1"})
     monkeypatch.setattr("convs2s.train.running.checkpoint.FORMAT", NEXT)
-    with CheckpointWriter(folder, None) as writer:
+    with CheckpointWriter(folder, None, in_thread=False) as writer:
         writer.save(training)
     [path] = folder.own.iterdir()
     with pytest.raises(
@@ -209,7 +209,7 @@ def test_a_checkpoint_of_a_newer_version_stops_the_training(
     other = WorkFolder(tmp_path / "work", {"seed": "2"})
     assert f"Training starts from scratch: {path} has format {NEXT}" in other.resume(training)
     monkeypatch.undo()
-    with CheckpointWriter(folder, None) as writer:
+    with CheckpointWriter(folder, None, in_thread=False) as writer:
         writer.save(training)
     assert "Training continues from" in folder.resume(training)
 

@@ -52,7 +52,7 @@ def list_updates(names: Iterable[str]) -> list[int]:
 class HostMemory:
     """Memory of the host for one copy of a training's weights and buffers, which each copy overwrites.
 
-    It is pinned if they are on a GPU, and allocated at the first copy, which that makes slower.
+    It is pinned if they are on a GPU. The first copy allocates it, and takes longer.
     """
 
     def __init__(self) -> None:
@@ -72,15 +72,20 @@ class HostMemory:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What a checkpoint will hold: it can be written while training goes on."""
+    """What a checkpoint will hold."""
 
     updates: int
     metadata: dict[str, str]
     tensors: dict[str, Tensor]
 
     @classmethod
-    def take(cls, training: Training, prints: dict[str, str], memory: HostMemory) -> "Snapshot":
-        """Copy weights, the optimizer's buffers and state; the next snapshot in this memory overwrites it."""
+    def take(cls, training: Training, prints: dict[str, str], memory: HostMemory | None = None) -> "Snapshot":
+        """Take weights, the optimizer's buffers and state.
+
+        Args:
+            memory: for a copy, so that training may go on while the snapshot is written; the next one
+                overwrites it. None: training must wait.
+        """
         tensors = {
             f"{WEIGHTS}/{name}": weight.detach() for name, weight in weights_of(training.model).items()
         }
@@ -91,7 +96,11 @@ class Snapshot:
             "state": json.dumps(dataclasses.asdict(training.state)),
             "fingerprint": json.dumps(prints),
         }
-        return cls(training.state.updates, metadata, memory.copy(tensors))
+        if memory is None:
+            tensors = {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}
+        else:
+            tensors = memory.copy(tensors)
+        return cls(training.state.updates, metadata, tensors)
 
     def write(self, path: Path) -> None:
         """Write the checkpoint; errors as `write_tensors`."""
@@ -102,7 +111,7 @@ class Snapshot:
 
 def save_checkpoint(path: Path, training: Training, prints: dict[str, str]) -> None:
     """Write weights, the optimizer's buffers and state, while training waits."""
-    Snapshot.take(training, prints, HostMemory()).write(path)
+    Snapshot.take(training, prints).write(path)
 
 
 def weights_of(model: torch.nn.Module) -> dict[str, Tensor]:

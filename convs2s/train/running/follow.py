@@ -48,7 +48,8 @@ def train_to_end(
     start = begin = time.perf_counter()
     saved = time.monotonic()
     limit = math.inf if run.checkpoint_minutes is None else 60.0 * run.checkpoint_minutes
-    with defer_signals(training.signals), CheckpointWriter(folder, copies) as writer:
+    on_gpu = training.workers.device.type != "cpu"
+    with defer_signals(training.signals), CheckpointWriter(folder, copies, in_thread=on_gpu) as writer:
         for report in reports:
             writer.check()
             seconds = time.perf_counter() - begin  # of training or validation, without what is done here

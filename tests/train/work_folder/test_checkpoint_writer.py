@@ -1,4 +1,4 @@
-"""Training goes on while a checkpoint is written, and never ends before it is."""
+"""With a thread, training goes on while a checkpoint is written, and never ends before it is."""
 
 import errno
 import signal
@@ -16,6 +16,7 @@ from convs2s.train.running.checkpoint import Snapshot, TrainingCheckpoint, read_
 from convs2s.train.training import Training
 from tests.train.work_folder.trainings import OUT, WORK, finish, undisturbed, updates_of
 
+pytestmark = pytest.mark.usefixtures("in_thread")
 EPOCHS_ONLY: dict[str, Any] = {"checkpoint_updates": 100}
 """Checkpoints after 2, 4, 6, 8 and 10 updates; by default, after each update and each epoch."""
 

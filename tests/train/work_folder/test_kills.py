@@ -25,10 +25,20 @@ from tests.train.work_folder.trainings import OUT, WORK, finish, interrupt, undi
 def test_killed_at_any_operation_the_next_run_ends_as_an_undisturbed_one(
     recipe: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is killed before each operation in turn, in epochs of few updates; the lock remains.
+    """It is killed before each operation in turn, in epochs of few updates; the lock remains."""
+    check_kills(recipe, tmp_path, monkeypatch)
 
-    No file stays open: over days, leaks would exhaust the limit.
-    """
+
+@pytest.mark.usefixtures("in_thread")
+def test_killed_while_a_thread_writes_the_next_run_ends_as_an_undisturbed_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Training is then ahead of the checkpoint, which it must not show."""
+    check_kills({"max_epochs": 3}, tmp_path, monkeypatch)
+
+
+def check_kills(recipe: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check it for this recipe, and that no file stays open: over days, leaks would exhaust the limit."""
     settings: dict[str, Any] = {"checkpoint_updates": 2} | recipe
     write_tiny(tmp_path, train=8, valid=4)
     with monkeypatch.context() as patch:
