@@ -84,7 +84,7 @@ def random_training(
     sentences = max(1, tokens // SENTENCE)
     fixed = {
         "batch_by": "sentences", "batch_sentences": sentences, "max_tokens": max(tokens, SENTENCE),
-        "selection": None,
+        "selection": None, "workers": 1, "nodes": 1,
     }  # fmt: skip
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -20,6 +20,7 @@ from convs2s.base.messages import inflect, redact, report_errors, visible
 from convs2s.base.parallel import cores
 from convs2s.config.load import flatten_values, load_params
 from convs2s.config.params import Params
+from convs2s.config.train import count_processes
 from convs2s.text.languages import find_faults
 from pipelines import shell
 from pipelines.later_keys import PARAMS, check_record
@@ -110,9 +111,10 @@ def list_doubts(params: Params) -> Iterator[str]:
             f"train.max_tokens: no memory holds {train.max_tokens:,} tokens at once, so that only "
             f"train.batch_sentences, {train.batch_sentences:,}, limits a batch; expected some thousands"
         )
-    if train.workers > cores() and params.run.launcher is None:
+    processes = count_processes(train, params.run)
+    if processes > cores() and params.run.launcher is None:
         yield (
-            f"train.workers: {train.workers} processes share {inflect(cores(), 'core')} here, which is "
+            f"train.workers: {processes} processes share {inflect(cores(), 'core')} here, which is "
             f"slower than fewer; expected one per GPU or, without GPUs, 1 to {cores()}"
         )
     if train.min_learning_rate > train.learning_rate:

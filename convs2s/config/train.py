@@ -75,7 +75,8 @@ class TrainParams(Section):
     operation; lengths are padded to multiples of 8, so that shapes repeat. For one process that batches by
     sentences, without compile and selection; ignored on a CPU. No GPU has run it yet."""
     workers: Processes
-    """Processes per node, each with its own GPU if there are GPUs."""
+    """Shares of an update per node: an update grows with their number. Each has a process, with its own GPU
+    if there are GPUs, unless run.processes says otherwise."""
     nodes: Annotated[int, Field(ge=1, le=2**16)]
     """Machines that train together."""
     selection: SelectionParams | None
@@ -123,6 +124,14 @@ class RunSection(Section):
     """With a launcher: host or host:port at which nodes reach this machine; null: its name, a free port."""
     restarts: Count
     """How many times torchrun starts all of several workers again, from the last checkpoint, if one fails."""
+    processes: Processes | None = later(None, since="1.2.0")
+    """Processes of a training per node, if fewer than train.workers, whose shares they then compute in turn.
+    Updates are the same but for rounding, so that a training of 8 GPUs can go on with 4; null: as many."""
     search: SearchPlace = later("auto", since="1.2.0")
     """Where beam search keeps its hypotheses: on the `host`, which waits for each step; or on the `device`,
     which the host gives eight steps at a time. `auto`: `device` on a GPU, else `host`."""
+
+
+def count_processes(train: TrainParams, run: RunSection) -> int:
+    """Return how many processes train on each node."""
+    return min(run.processes or train.workers, train.workers)

@@ -28,14 +28,16 @@ class Batch:
 
     Attributes:
         whole: sentence indices of the batch, over all workers.
-        parts: this worker's share, in parts that are processed one after the other (T14).
+        parts: this process's shares, in parts that are processed one after the other (T14).
+        shares: of each part, the number of its share.
         target_tokens: non-padding target tokens of the batch, over all workers (T13).
-        counted: False if the batch has fewer sentences than there are workers, and this worker processes
-            another's share just to stay in step; its result does not count.
+        counted: False if there is no sentence for this process, and it processes another's just to stay in
+            step; its result does not count.
     """
 
     whole: Indices
     parts: list[Indices]
+    shares: list[int]
     target_tokens: int
     counted: bool = True
 
@@ -50,7 +52,7 @@ class Batching:
         sentences: per update and worker.
         max_tokens: padded tokens, on the longer side, that a worker processes at once; when batching by
             tokens with several workers, a part may exceed this by one sentence.
-        workers: processes that share every batch.
+        workers: shares of every batch, each for a process, or several for one.
     """
 
     by_sentences: bool
@@ -84,10 +86,15 @@ class Batching:
         spans = np.array(list(self._cut(lengths)))
         return Order(order, lengths, spans[random.permutation(len(spans))])
 
-    def share(self, order: Order, rank: int, first: int = 0) -> Iterator[Batch]:
-        """Yield this worker's batches, from number `first`, counted from 0."""
+    def share(self, order: Order, rank: int, first: int = 0, processes: int | None = None) -> Iterator[Batch]:
+        """Yield the batches of a process, from number `first`, counted from 0.
+
+        Args:
+            processes: how many take the shares in turn; None: one for each share.
+        """
+        shares = range(rank, self.workers, processes or self.workers)
         for start, end in order.spans[first:]:
-            yield self._share(order.sentences[start:end], order.lengths[start:end], rank)
+            yield self._share(order.sentences[start:end], order.lengths[start:end], shares)
 
     def _cut(self, lengths: Indices) -> Iterator[tuple[int, int]]:
         """Cut sorted sentences into the batches of all workers together."""
@@ -98,15 +105,22 @@ class Batching:
         else:
             yield from fit(lengths, self.max_tokens * self.workers, sentences)
 
-    def _share(self, batch: Indices, lengths: Indices, rank: int) -> Batch:
-        # Every W-th sentence: this spreads lengths, and so work, evenly over the workers.
-        counted = rank < len(batch)
-        own = slice(rank, None, self.workers) if counted else slice(1)
-        # When batching by tokens, a batch fits the workers' combined limit, but a share may exceed its own by
-        # one sentence: no worker should make a second pass for that while the others wait.
-        runs = fit(lengths[own], self.max_tokens, len(batch)) if self.by_sentences else [(0, len(batch))]
-        parts = [batch[own][start:end] for start, end in runs]
-        return Batch(batch, parts, int(lengths[:, 1].sum()), counted)
+    def _share(self, batch: Indices, lengths: Indices, shares: Sequence[int]) -> Batch:
+        parts: list[Indices] = []
+        numbers: list[int] = []
+        for share in (share for share in shares if share < len(batch)):
+            # Every W-th sentence: this spreads lengths, and so work, evenly over the shares.
+            own = slice(share, None, self.workers)
+            # When batching by tokens, a batch fits the workers' combined limit, but a share may exceed its
+            # own by one sentence: no worker should make a second pass for that while the others wait.
+            runs = fit(lengths[own], self.max_tokens, len(batch)) if self.by_sentences else [(0, len(batch))]
+            found = [batch[own][start:end] for start, end in runs]
+            parts += found
+            numbers += [share] * len(found)
+        tokens = int(lengths[:, 1].sum())
+        if not parts:
+            return Batch(batch, [batch[:1]], [shares[0]], tokens, counted=False)
+        return Batch(batch, parts, numbers, tokens)
 
 
 def fit(lengths: Indices, max_tokens: int, max_sentences: int) -> Iterator[tuple[int, int]]:

@@ -16,13 +16,9 @@ from convs2s.train.training import Loaded, Training, UpdateResult
 def queue_update(
     training: Training, losses: nn.Module, loaded: Loaded, learning_rate: float
 ) -> Float[Tensor, "3"]:
-    """Queue an update on the device; return loss and signals summed over workers, and the gradient norm.
-
-    The random numbers of dropout depend only on the seed, the number of the update and the rank.
-    """
+    """Queue an update on the device; return loss and signals summed over workers, and the gradient norm."""
     workers, batch, updates = training.workers, loaded.batch, training.state.updates
-    seed = np.random.SeedSequence([training.seed, updates, workers.rank])
-    torch.manual_seed(int(seed.generate_state(1, np.uint64)[0]))
+    seed_dropout(training, batch.shares[0])  # here, as a recorded update has one share, and cannot
     # Backward averages over workers, but we want the sum over all tokens of the batch, divided by their
     # number (§4.2, T13).
     scale = workers.count / batch.target_tokens if batch.counted else 0.0
@@ -80,11 +76,16 @@ def make_update(
 def add_gradients(
     training: Training, losses: nn.Module, loaded: Loaded, scale: Tensor | float
 ) -> Float[Tensor, ""]:
-    """Add up the gradients of this worker's parts of a batch; return the sum of their losses."""
-    workers, device = training.workers, training.workers.device
+    """Add up the gradients of this worker's parts of a batch; return the sum of their losses.
+
+    The random numbers of the first part's share must have been seeded.
+    """
+    workers, device, shares = training.workers, training.workers.device, loaded.batch.shares
     half = training.state.precision == "bfloat16"
     total = torch.zeros((), dtype=torch.float64, device=device)
     for i, part in enumerate(loaded.parts, start=1):
+        if i > 1 and shares[i - 1] != shares[i - 2]:
+            seed_dropout(training, shares[i - 1])
         with workers.accumulate(losses, last=i == len(loaded.parts)):
             with torch.autocast(device.type, torch.bfloat16, enabled=half):
                 loss, _ = losses(*part, loaded.entries)
@@ -92,3 +93,12 @@ def add_gradients(
         if loaded.batch.counted:
             total += loss.detach()
     return total
+
+
+def seed_dropout(training: Training, share: int) -> None:
+    """Seed the random numbers of a share of the next update.
+
+    They depend only on these two and the training's seed, so that they are the same in any process.
+    """
+    seed = np.random.SeedSequence([training.seed, training.state.updates, share])
+    torch.manual_seed(int(seed.generate_state(1, np.uint64)[0]))

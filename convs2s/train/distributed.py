@@ -31,12 +31,14 @@ class Workers:
     Attributes:
         count: processes in total.
         writer: rank of the process that writes files.
+        local: processes on this machine.
     """
 
     rank: int
     count: int
     device: torch.device
     writer: int = 0
+    local: int = 1
 
     @property
     def writes(self) -> bool:
@@ -108,7 +110,7 @@ def join_workers(local_workers: int, may_write: bool = True) -> Iterator[Workers
     rank, count, local = (int(place[name]) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"))
     device = choose_device(local, local_workers)
     if count == 1:
-        yield Workers(rank, count, device)
+        yield Workers(rank, count, device, local=local_workers)
         return
     if device.type == "cuda":
         torch.cuda.set_device(device)
@@ -118,7 +120,7 @@ def join_workers(local_workers: int, may_write: bool = True) -> Iterator[Workers
         dist.all_gather_object(may_write_of_rank, may_write)
         if True not in may_write_of_rank:
             raise ValueError("no node is in the folder where the training was started, or shares it.")
-        yield Workers(rank, count, device, may_write_of_rank.index(True))
+        yield Workers(rank, count, device, may_write_of_rank.index(True), local_workers)
     except RuntimeError as error:
         # NCCL and the store have a type of their own; gloo has only the file that its messages name.
         if not (isinstance(error, dist.DistError) or "gloo/transport" in str(error)):
@@ -153,6 +155,7 @@ def choose_device(local_rank: int, local_workers: int) -> torch.device:
         raise ValueError(
             f"train.workers: found {local_workers}, but only {gpus} GPU(s) are visible "
             f"(CUDA_VISIBLE_DEVICES={os.environ.get('CUDA_VISIBLE_DEVICES', 'unset')}). Expected one GPU "
-            f"per worker: lower train.workers to {gpus}, or set CUDA_VISIBLE_DEVICES= to train on the CPU."
+            f"per process: set run.processes to {gpus}, whose updates are the same and take longer, or "
+            "CUDA_VISIBLE_DEVICES= to train on the CPU."
         )
     return torch.device("cuda", local_rank)

@@ -78,7 +78,9 @@ def train_until_validation(training: Training, losses: nn.Module, order: Order) 
     """Make updates until an epoch is complete, or a pass through the training data."""
     state, batches = training.state, len(order.spans)
     training.model.train()
-    ahead = map(training.load, training.batching.share(order, training.workers.rank, state.batch))
+    workers = training.workers
+    own = training.batching.share(order, workers.rank, state.batch, workers.count)
+    ahead = map(training.load, own)
     following = next(ahead, None)
     while loaded := following:
         batch, learning_rate = loaded.batch, training.learning_rate()
@@ -133,21 +135,28 @@ def perplexity(nats: float) -> float:
 
 
 @torch.no_grad()
-def validation_loss(training: Training) -> float:
+def validation_loss(training: Training, share: int | None = None) -> float:
     """Return nats per target token on the validation set, in float32, without dropout or smoothing.
 
     With vocabulary selection, batches are made as in training, and the softmax is over the entries selected
     for a batch. Other entries were never trained against its sources, and would only add random scores.
+
+    Args:
+        share: the one whose part of the sum is returned, without the other workers; None: all.
     """
     training.model.eval()
     losses = training.losses(smoothing=0.0)
     workers, valid = training.workers, training.valid
     order = training.batching.order(valid.source.lengths, valid.target.lengths, seed=0, epoch=0)
     total = torch.zeros((), dtype=torch.float64, device=workers.device)
-    for batch in filter(lambda batch: batch.counted, training.batching.share(order, workers.rank)):
+    if share is None:
+        own = training.batching.share(order, workers.rank, processes=workers.count)
+    else:
+        own = training.batching.share(order, share)
+    for batch in filter(lambda batch: batch.counted, own):
         entries = training.entries(valid, batch)
         for part in batch.parts:
             _, likelihood = losses(*training.inputs(valid, part), entries)
             total += likelihood
     tokens = int(valid.target.lengths.sum())
-    return float(workers.total(total)) / tokens
+    return float(total if share is not None else workers.total(total)) / tokens

@@ -85,7 +85,7 @@ def build_training(
             by_sentences=params.batch_by == "sentences",
             sentences=params.batch_sentences,
             max_tokens=params.max_tokens,
-            workers=workers.count,
+            workers=params.workers * params.nodes,
         ),
         annealing=Annealing(params),
         workers=workers,

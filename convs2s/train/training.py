@@ -28,8 +28,9 @@ from convs2s.train.recorded_updates import MULTIPLE, RecordedUpdates
 Record = dict[str, float | int]
 Session = dict[str, Any]
 """The cost of a stretch between two interruptions: `device`, `unit`, `count` and `torch` of the hardware;
-`precision` of products on it; `seconds` in all, `training_seconds` of the updates alone; `target_tokens`,
-without padding, over all workers. A checkpoint has the sessions up to it, without what was lost."""
+`processes`, one for each worker where a checkpoint from before 1.2.0 lacks it; `precision` of products on it;
+`seconds` in all, `training_seconds` of the updates alone; `target_tokens`, without padding, over all workers.
+A checkpoint has the sessions up to it, without what was lost."""
 
 Inputs = tuple[Tensor, Tensor, Tensor | None]
 """What the loss takes: source and target ids of padded pairs; the indices of the target's tokens, or None."""
@@ -81,7 +82,7 @@ class Loaded:
     """A batch with its ids on the device.
 
     Attributes:
-        parts: for each part of this worker's share, what `Training.inputs` returns.
+        parts: for each part of this worker's shares, what `Training.inputs` returns.
         entries: target vocabulary entries selected; None if all are used.
     """
 
@@ -94,7 +95,7 @@ class Loaded:
 class State:
     """Training progress: everything needed to resume, apart from the weights and the optimizer's state.
 
-    Random generators have no state to save: each update seeds them from the seed, its number and the rank.
+    Random generators have no state to save: they are seeded by the seed and the numbers of update and share.
 
     Attributes:
         precision: of products (T38), float32 or bfloat16; a training that moves to another machine keeps it.

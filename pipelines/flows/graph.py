@@ -12,6 +12,7 @@ from dvc.repo import Repo
 from dvc.stage import PipelineStage
 from networkx import lexicographical_topological_sort  # type: ignore[import-untyped]
 
+from convs2s.config.load import flatten_values, parse_yaml, read_text
 from pipelines.stages._declared import find_value
 
 HOURS = 24.0  # default deadline of a stage, if its `meta` sets none
@@ -88,7 +89,7 @@ def _stage(stage: Any, parents: Sequence[Stage], root: Path, label: str) -> Stag
         name=name,
         command=stage.cmd or "",
         parents=frozenset(parent.name for parent in parents),
-        gpus=int(meta.get("gpus", 0)),
+        gpus=count_gpus(meta, root),
         hours=float(meta.get("hours", HOURS)),
         retries=tuple(float(delay) for delay in meta.get("retries", ())),
         signature=hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest(),
@@ -96,6 +97,16 @@ def _stage(stage: Any, parents: Sequence[Stage], root: Path, label: str) -> Stag
         label=label,
         is_idle=is_idle(meta, values),
     )
+
+
+def count_gpus(meta: Mapping[str, Any], root: Path) -> int:
+    """Return the GPUs that a stage uses, by its `meta`, which may name a key of params.yaml as a limit."""
+    gpus = int(meta.get("gpus", 0))
+    if "gpus_at_most" not in meta:
+        return gpus
+    path = root / "params.yaml"
+    values = flatten_values(parse_yaml(read_text(path), str(path)))
+    return min(gpus, values.get(meta["gpus_at_most"]) or gpus)
 
 
 def is_idle(meta: Mapping[str, Any], values: Mapping[str, Any]) -> bool:

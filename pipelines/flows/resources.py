@@ -123,7 +123,8 @@ class Leases:
         count = wanted if on_gpu else 1
         if on_gpu and wanted > self.total:
             raise StageFailed(
-                f"expected {wanted} GPUs, found {self.total}: lower train.workers in params.yaml"
+                f"expected {wanted} GPUs, found {self.total}: set run.processes in params.yaml to "
+                f"{self.total}, whose updates are the same and take longer"
             )
         with self.changed:
             if len(free) < count:

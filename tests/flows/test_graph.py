@@ -36,6 +36,18 @@ def test_only_stages_with_a_model_use_gpus(stages: dict[str, Stage], name: str, 
     assert stages[name].gpus == gpus
 
 
+def test_a_training_leases_a_gpu_for_each_process(tmp_path: Path) -> None:
+    """It may have fewer than shares of an update; a params.yaml of version 1.1 does not say."""
+    repo = bare_repository(tmp_path, {"train.workers": 8})
+    gpus = []
+    for processes in (None, 4, 16):
+        toy.set_params(repo, {"run.processes": processes})
+        gpus.append(read_graph(repo)["train@1"].gpus)
+    text = (repo / "params.yaml").read_text(encoding="utf-8")
+    (repo / "params.yaml").write_text(text.replace("  processes: 16", ""), encoding="utf-8")
+    assert [*gpus, read_graph(repo)["train@1"].gpus] == [8, 4, 8, 8]
+
+
 def test_a_stage_without_work_is_known(tmp_path: Path) -> None:
     """It would wait for a GPU, perhaps for ever, only to write that there is nothing."""
     repo = bare_repository(tmp_path, WITH_ENSEMBLE)

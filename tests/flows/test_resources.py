@@ -143,7 +143,9 @@ def test_each_stage_has_gpus_or_a_slot_of_its_own(
 
 def test_no_stage_waits_in_vain() -> None:
     """A stage must not wait for more GPUs than there are, nor go on waiting once it is canceled."""
-    too_many = pytest.raises(StageFailed, match=r"expected 2 GPUs, found 1: lower train\.workers")
+    too_many = pytest.raises(
+        StageFailed, match=r"expected 2 GPUs, found 1: set run\.processes in params\.yaml to 1"
+    )
     with too_many, Leases(["0"], 1).lease(2, threading.Event(), print):
         pytest.fail("it has been leased")
     leases = Leases(["0"], slots=1)

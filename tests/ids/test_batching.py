@@ -82,6 +82,21 @@ def test_a_worker_without_sentences_stays_in_step_uncounted() -> None:
     assert all(batch.parts and len(batch.parts[0]) for worker in ranks for batch in worker)
 
 
+@pytest.mark.parametrize("by_sentences", [True, False])
+def test_fewer_processes_take_the_shares_in_turn(by_sentences: bool) -> None:
+    """Each share is cut into parts of its own, as by a process of its own, and left out if it is empty."""
+    batching = Batching(by_sentences, 1, 12, workers=4)
+    order = batching.order(SOURCE, TARGET, 1, 0)
+    shares = [list(batching.share(order, share)) for share in range(4)]
+    for rank in range(3):
+        for i, batch in enumerate(batching.share(order, rank, processes=3)):
+            own = [shares[share][i] for share in range(rank, 4, 3)]
+            own = [share for share in own if share.counted] or own[:1]
+            assert str(batch.parts) == str([part for share in own for part in share.parts])
+            assert batch.shares == [number for share in own for number in share.shares]
+            assert batch.counted == own[0].counted
+
+
 def test_padding_follows_the_tokens() -> None:
     """All rows are as wide as the longest one."""
     rows = pad([np.array([5, 1]), np.array([7, 8, 1])], 0)

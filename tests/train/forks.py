@@ -10,7 +10,7 @@ from multiprocessing.context import ForkProcess
 
 import torch.distributed as dist
 
-from convs2s.config.train import TrainParams
+from convs2s.config.train import RunSection, TrainParams, count_processes
 from convs2s.train.running.launch import LAUNCHER
 
 
@@ -40,7 +40,7 @@ def run(rank: int, count: int, port: int, work: Callable[[], object]) -> None:
     work()
 
 
-def launch_forks(module: str, arguments: list[str], params: TrainParams, *_: object) -> None:
+def launch_forks(module: str, arguments: list[str], params: TrainParams, run_section: RunSection) -> None:
     """Replace `launch` on one machine: run `python -m module arguments` in each worker.
 
     This avoids runpy, which would leave a .pyc with shape checks under the name of a plain one, and processes
@@ -51,7 +51,7 @@ def launch_forks(module: str, arguments: list[str], params: TrainParams, *_: obj
         sys.argv = [module, *arguments]
         importlib.import_module(module).main()
 
-    with forked(params.workers, work) as processes:
+    with forked(count_processes(params, run_section), work) as processes:
         for process in processes:
             process.join()
             assert process.exitcode == 0

@@ -1,3 +1,4 @@
+import dataclasses
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,6 @@ from convs2s.ids.batching import Batch
 from convs2s.ids.vocabulary import EOS
 from convs2s.train import loop
 from convs2s.train.batch_update import finish_update, queue_update
-from convs2s.train.distributed import Workers
 from convs2s.train.loop import UpdateReport, train, validation_loss
 from convs2s.train.running.run import metrics
 from convs2s.train.training import Training, UpdateResult
@@ -91,17 +91,17 @@ def test_a_gradient_that_is_not_finite_ends_the_training(tmp_path: Path) -> None
     assert torch.equal(weights(run), before)
 
 
-def test_random_numbers_differ_by_seed_update_and_worker(tmp_path: Path) -> None:
+def test_random_numbers_differ_by_seed_update_and_share(tmp_path: Path) -> None:
     """For the same batch and weights, each gives a different loss; the same numbers repeat it."""
     run = tiny_training(tmp_path, pairs=8, dropout=0.3, max_tokens=1000)
     (batch,) = batches(run)
     losses = run.losses(0.0).train()
 
-    def loss(seed: int, updates: int, rank: int) -> float:
+    def loss(seed: int, updates: int, share: int) -> float:
         run.seed = seed
         run.state.updates = updates
-        run.workers = Workers(rank, 1, torch.device("cpu"))
-        return float(queue_update(run, losses, run.load(batch), learning_rate=0.0)[0])
+        loaded = run.load(dataclasses.replace(batch, shares=[share]))
+        return float(queue_update(run, losses, loaded, learning_rate=0.0)[0])
 
     places = [(1, 0, 0), (2, 0, 0), (1, 1, 0), (1, 0, 1)]
     found = [loss(*place) for place in places]
@@ -161,7 +161,7 @@ def test_an_uncounted_batch_changes_no_weight(tmp_path: Path) -> None:
     run = tiny_training(tmp_path, momentum=1e-9)
     before = weights(run)
     part = torch.arange(2).numpy()
-    batch = Batch(whole=part, parts=[part], target_tokens=10, counted=False)
+    batch = Batch(whole=part, parts=[part], shares=[0], target_tokens=10, counted=False)
     result = update(run, batch)
     assert (result.loss, result.gradient_norm) == (0.0, 0.0)
     assert torch.equal(weights(run), before)
@@ -171,7 +171,7 @@ def test_entries_left_out_get_no_gradient_and_no_probability(tmp_path: Path) -> 
     """The loss is cross-entropy over the selected entries alone."""
     run = tiny_training(tmp_path, dropout=0.0, selection={"common": 0, "candidates": 1})
     source, target, real = run.inputs(run.train, range(3))
-    entries = run.entries(run.train, Batch(torch.arange(3).numpy(), [], 0))
+    entries = run.entries(run.train, Batch(torch.arange(3).numpy(), [], [], 0))
     assert entries is not None
     assert 3 < len(entries) < VOCABULARY
     logits, _ = run.model(source, torch.cat([target.new_full((3, 1), EOS), target[:, :-1]], dim=1))

@@ -36,6 +36,7 @@ def train_to_end(
     forecast = Forecast(training)
     session: Session = {
         **training.workers.hardware(),
+        "processes": training.workers.count,
         "precision": state.precision,
         "seconds": 0.0,
         "training_seconds": 0.0,

@@ -9,11 +9,11 @@ from typing import Any
 
 from convs2s.config.model import ModelParams
 from convs2s.config.section import path_or_none
-from convs2s.config.train import RunSection, TrainParams
+from convs2s.config.train import RunSection, TrainParams, count_processes
 from convs2s.model.description import DESCRIPTION, digest_of_file
 
 # These decide how long to train, not what an update does. `workers` is the number per
-# machine; the total over all machines is part of the fingerprint.
+# machine; the total over all machines is part of the fingerprint. How many processes take them is not.
 NO_EFFECT = {"max_epochs", "patience", "min_learning_rate", "nodes", "workers"}
 
 
@@ -39,6 +39,11 @@ class Job:
     mark: str
 
     @property
+    def processes(self) -> int:
+        """Processes on each machine."""
+        return count_processes(self.train, self.run)
+
+    @property
     def table(self) -> Path:
         """The candidates, read only with vocabulary selection."""
         return self.candidates / "candidates.npz"
@@ -47,9 +52,9 @@ class Job:
 def training_fingerprint(job: Job, workers: int) -> dict[str, str]:
     """Return each setting as text, each file as its hash, and the digests of the code, by name.
 
-    Trainings with equal fingerprints that start from the same checkpoint proceed identically. The number of
-    workers is that of all machines. Later keys count only where they do not have their default, so that a
-    checkpoint from before they existed still fits.
+    Trainings with equal fingerprints that start from the same checkpoint proceed identically; with another
+    number of processes, but for rounding. The number of workers is that of all machines. Later keys count
+    only where they do not have their default, so that a checkpoint from before they existed still fits.
     """
     train = job.train
     files = [

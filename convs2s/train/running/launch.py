@@ -24,7 +24,7 @@ from torch.distributed.elastic.rendezvous import RendezvousError
 
 from convs2s.base.messages import report_errors
 from convs2s.base.parallel import cores
-from convs2s.config.train import RunSection, TrainParams
+from convs2s.config.train import RunSection, TrainParams, count_processes
 from convs2s.train.running.follow import ENDING, defer_signals, end_by_signal
 
 ROOT = Path(__file__).parents[3]
@@ -45,6 +45,7 @@ def launch(module: str, arguments: list[str], params: TrainParams, run: RunSecti
     Args:
         arguments: without characters that a shell reads, as a launcher may pass them through one.
     """
+    processes = count_processes(params, run)
     own_name = socket.gethostname() if run.launcher else "localhost"
     host, _, port = (run.rendezvous or own_name).partition(":")
     try:
@@ -58,13 +59,13 @@ def launch(module: str, arguments: list[str], params: TrainParams, run: RunSecti
         ) from error
     command = [
         *shlex.split(run.launcher or ""), sys.executable, "-m", "convs2s.train.running.launch",
-        f"--nnodes={params.nodes}", f"--nproc-per-node={params.workers}", f"--max-restarts={run.restarts}",
+        f"--nnodes={params.nodes}", f"--nproc-per-node={processes}", f"--max-restarts={run.restarts}",
         "--rdzv-backend=c10d", f"--rdzv-endpoint={host}:{store.port}",
         f"--rdzv-conf=is_host=0,join_timeout={MEETING}",
         f"--signals-to-handle={','.join(number.name for number in SIGNALS)}",
         *([] if run.launcher else ["--local-addr=localhost"]), "-m", module, *arguments,
     ]  # fmt: skip
-    threads = max(1, cores() // params.workers)
+    threads = max(1, cores() // processes)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     if os.environ.get("PYTHONPATH"):
         environment["PYTHONPATH"] += os.pathsep + os.environ["PYTHONPATH"]

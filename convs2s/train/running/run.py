@@ -2,7 +2,6 @@
 
 import base64
 import contextlib
-import dataclasses
 import os
 import socket
 import sys
@@ -22,7 +21,7 @@ from convs2s.config.model import ModelParams
 from convs2s.config.train import RunSection, TrainParams
 from convs2s.model.precision import choose_precision
 from convs2s.model.storage import save_model
-from convs2s.train.distributed import Workers, choose_device, join_workers
+from convs2s.train.distributed import choose_device, join_workers
 from convs2s.train.loop import perplexity, train, validation_loss
 from convs2s.train.running.checkpoint import TrainingCheckpoint, load_mean, weights_of
 from convs2s.train.running.checkpoint_copies import CheckpointCopies
@@ -92,11 +91,11 @@ def train_model(
         code=code,
         mark=mark,
     )
-    if "RANK" in os.environ or (train.workers == 1 and run.launcher is None):
+    if "RANK" in os.environ or (job.processes == 1 and run.launcher is None):
         work_as_one(job)
         return
     if run.launcher is None:
-        choose_device(0, train.workers)  # reject too many workers before starting any
+        choose_device(0, job.processes)  # reject too many workers before starting any
     with hold(work):  # wait here rather than in a worker, where the other workers' wait would time out
         (work / START_MARK).write_text(mark)
     word = base64.urlsafe_b64encode(JOB.dump_json(job)).decode()  # passes through any shell
@@ -105,14 +104,20 @@ def train_model(
 
 def work_as_one(job: Job, may_write: bool = True) -> None:
     """Train as the only worker or as one of several; see `train_model` and `join_workers`."""
-    with join_workers(job.train.workers, may_write) as workers, contextlib.ExitStack() as stack:
+    with join_workers(job.processes, may_write) as workers, contextlib.ExitStack() as stack:
         if workers.writes:  # it holds the lock, so that it is held as long as anything may be written
             stack.enter_context(hold(job.work))
         keep_freed_memory()
         training = build_training(
             job.model, job.train, job.seed, job.encoded, job.vocabulary, job.table, workers
         )
-        folder = WorkFolder(job.work, training_fingerprint(job, workers.count))
+        shares = training.batching.workers
+        if workers.count > shares:
+            raise ValueError(
+                f"expected at most {inflect(shares, 'process', 'processes')}, one for each worker of "
+                f"train.workers and train.nodes, found {workers.count}."
+            )
+        folder = WorkFolder(job.work, training_fingerprint(job, shares))
         copies = None
         if workers.writes and job.run.checkpoints:
             copies = CheckpointCopies(job.run.checkpoints, folder.own)
@@ -149,7 +154,9 @@ def begin(training: Training, folder: WorkFolder, copies: CheckpointCopies | Non
             print(choice, file=sys.stderr)
         else:
             print(f"products stay in {precision}, as the training began on another machine.", file=sys.stderr)
-        if workers.device.type == "cpu" and (warning := warn_if_busy(training.params.workers)):
+        if change := describe_change(training):
+            print(change, file=sys.stderr)
+        if workers.device.type == "cpu" and (warning := warn_if_busy(workers.local)):
             print(warning, file=sys.stderr)
     if workers.count == 1:
         return
@@ -167,6 +174,18 @@ def begin(training: Training, folder: WorkFolder, copies: CheckpointCopies | Non
             workers.copy_from_writer(buffer.values())
 
 
+def describe_change(training: Training) -> str | None:
+    """Return what it means if a training goes on with another number of processes than it had; or None."""
+    sessions, now = training.state.sessions, training.workers.count
+    before = sessions[-1].get("processes", training.batching.workers) if sessions else now
+    if before == now:
+        return None
+    return (
+        f"Training had {inflect(before, 'process', 'processes')} and goes on with {now}: updates have the "
+        "same sentences and dropout masks, and differ by the rounding of sums."
+    )
+
+
 def export(training: Training, params: ModelParams, best: list[TrainingCheckpoint], out: Path) -> None:
     """Write model/, the mean of the best epochs' checkpoints, curves/ and metrics.json to `out`."""
     out.mkdir(parents=True, exist_ok=True)
@@ -182,9 +201,8 @@ def metrics(training: Training) -> dict[str, Any]:
     state = training.state
     best = min(state.epochs, key=lambda record: record["validation_perplexity"])
     if training.params.average > 1:
-        # Only the writer has the mean, so it takes each worker's share; batches decide what is selected.
-        shares = [Workers(rank, 1, training.workers.device) for rank in range(training.workers.count)]
-        nats = sum(validation_loss(dataclasses.replace(training, workers=share)) for share in shares)
+        # Only the writer has the mean, so it takes each share; batches decide what is selected.
+        nats = sum(validation_loss(training, share) for share in range(training.batching.workers))
         best = best | {"validation_loss": nats, "validation_perplexity": perplexity(nats)}
     figures = {
         "validation_perplexity": best["validation_perplexity"],
