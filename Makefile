@@ -149,9 +149,10 @@ test-versions:
 	.ci/test-versions
 
 # What a GPU does, in 10 minutes: data/gpu-report/report.md. OUT= another folder; TOY=1 tries all of it on a CPU.
-# MODEL= a model folder and SOURCE= a text: measures their search as well. No network is needed.
+# PARTS="search texts" runs these again, and adds them. MODEL= a model folder and SOURCE= a text: measures their search
+# as well. No network is needed.
 gpu-report:
-	$(PYTHON) -m benchmarks.gpu_report $(if $(OUT),--out $(OUT)) $(if $(TOY),--toy) \
+	$(PYTHON) -m benchmarks.gpu_report $(if $(OUT),--out $(OUT)) $(if $(TOY),--toy) $(if $(PARTS),--parts $(PARTS)) \
 	    $(if $(MODEL),--model $(MODEL) --source $(SOURCE))
 
 # Check style and types: ruff and mypy

@@ -38,6 +38,7 @@ Work = Callable[[], float]
 AddOptions = Callable[[argparse.ArgumentParser], None]
 DTYPES: tuple[Precision, ...] = ("float32", "bfloat16")
 ROWS = {"cuda": 8192, "cpu": 1024}  # of the matrices whose products show a device's peak speed
+TOY_ROWS = 64
 SEED = 1
 """Of the lines that are drawn from a text."""
 PATH: dict[str, Any] = {"type": Path, "required": True}
@@ -299,9 +300,9 @@ def fast_dtypes(device: torch.device) -> list[Precision]:
     return [name for name in DTYPES if not choose_precision(name, device).is_slow]
 
 
-def product_peak(name: str, device: torch.device) -> float:
-    """Return a dtype's FLOP/s in large matrix products."""
-    rows = ROWS[device.type]
+def product_peak(name: str, device: torch.device, *, toy: bool = False) -> float:
+    """Return a dtype's FLOP/s in large matrix products; in small ones at toy size."""
+    rows = TOY_ROWS if toy else ROWS[device.type]
     dtype: torch.dtype = getattr(torch, name)
     x = torch.randn(rows, rows, device=device).to(dtype)
     y = torch.randn(rows, rows, device=device).to(dtype)

@@ -60,7 +60,7 @@ def measure_update(
 def measure(options: argparse.Namespace, device: torch.device, report: Report) -> None:
     """Measure large products, then those of some models and sizes of an update."""
     report.table(("precision", "TFLOP/s"), "Large products, TFLOP/s")
-    large = {name: product_peak(name, device) for name in DTYPES}
+    large = {name: product_peak(name, device, toy=options.toy) for name in DTYPES}
     for name, rate in large.items():
         report.add(precision=name, tflops=rate / 1e12)
     presets = ["tatoeba-en-de"] if options.toy else ["wmt14-en-de-paper", "multi30k-en-de"]

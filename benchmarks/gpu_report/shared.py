@@ -17,15 +17,15 @@ def part(
     measure: Callable[[argparse.Namespace, torch.device, Report], None],
     add_options: AddOptions = lambda _: None,
 ) -> Main:
-    """Return the `main` of a part: it measures on a GPU, or with --toy at toy size on the CPU."""
+    """Return the `main` of a part: it measures on a GPU; with --toy on a CPU, too, at toy size."""
 
     def add_all_options(parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--toy", action="store_true", help="at toy size, on the CPU")
+        parser.add_argument("--toy", action="store_true", help="at toy size, on a CPU if there is no GPU")
         add_options(parser)
 
     def measure_there(options: argparse.Namespace, report: Report) -> None:
         keep_freed_memory()
-        device = torch.device("cpu" if options.toy else "cuda")
+        device = torch.device("cuda" if torch.cuda.is_available() or not options.toy else "cpu")
         if device.type == "cuda":
             report.about["machine"] |= {
                 "driver": query("driver_version"),

@@ -118,7 +118,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def measure(options: argparse.Namespace, device: torch.device, report: Report) -> None:
     """Compare, then measure all sizes of an update."""
     toy = options.toy
-    large = product_peak("bfloat16", device)
+    large = product_peak("bfloat16", device, toy=toy)
     presets = ["multi30k-en-de"] if toy else ["multi30k-en-de", "wmt14-en-de-paper"]
     eager = [variant for variant in options.variants if "compiled" not in variant]
     if eager:

@@ -1,8 +1,10 @@
-"""The report of a GPU: all of it runs on a CPU, and what it compares is the same computation."""
+"""The report of a GPU: all of it runs without one, and it says at once what is missing."""
 
 import json
+import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -10,39 +12,121 @@ import torch
 
 from benchmarks.gpu_report import __main__ as gpu_report
 from tests.docs.pages import ROOT
+from tests.test_dependencies import DISTRIBUTIONS, imports, is_declared, normalize, source
+
+MEASURE_HARDWARE = ["launches", "products", "compiled"]
+"""Parts that run on the CPU at toy size: their operations are not those of a pretended GPU."""
+ALL = gpu_report.parts(Path())
+
+
+def run_toy(folder: Path, parts: list[str], path: str) -> str:
+    """Run parts at toy size; return what is printed."""
+    command = ["make", "gpu-report", f"PYTHON={sys.executable}", "TOY=1", f"OUT={folder}"]
+    environment = os.environ | {"PYTHONPATH": path}
+    done = subprocess.run(
+        [*command, f"PARTS={' '.join(parts)}"],
+        cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True,
+    )  # fmt: skip
+    return done.stdout
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(400)
 def test_all_parts_run(tmp_path: Path) -> None:
     """Time on a GPU is rare: what the report measures must have run before, to its end."""
-    command = ["make", "gpu-report", f"PYTHON={sys.executable}", "TOY=1", f"OUT={tmp_path}"]
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    site = tmp_path / "site"
+    site.mkdir()
+    activation = "from tests.pretended_gpu.pretend import pretend\npretend()\n"
+    (site / "sitecustomize.py").write_text(activation, encoding="utf-8")
+    ours = [part.name for part in ALL if part.name not in MEASURE_HARDWARE]
+    printed = run_toy(tmp_path, MEASURE_HARDWARE, str(ROOT)) + run_toy(tmp_path, ours, f"{site}:{ROOT}")
     text = (tmp_path / "report.md").read_text(encoding="utf-8")
-    titles = [part.title for part in gpu_report.parts([])]
-    assert [line[3:] for line in text.splitlines() if line.startswith("## ")] == titles
-    assert text.count("exit status 0, ") == len(titles)
-    assert text in done.stdout
+    titles = [line[3:] for line in text.splitlines() if line.startswith("## ")]
+    assert sorted(titles) == sorted(part.title for part in ALL)
+    assert text.count("exit status 0, ") == len(ALL)
+    assert all(line in printed for line in text.splitlines())
     results = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
-    assert list(results) == titles[:-1]
-    for part in results.values():
+    assert set(results) == set(titles) - {ALL[0].title}
+    for title, part in results.items():
         assert {"cpu", "python", "torch"} <= part["machine"].keys()
-        assert part["results"]
+        assert part["results"], title
+    assert results["Search"]["machine"]["gpu"] == "a pretended GPU"
     searches = results["Search"]["results"]
     assert {row["search"] for row in searches} == {"host", "device"}
     assert all(row["same"] == "40 of 40" for row in searches if row["precision"] == "float32")
-    differences = [row["difference"] for row in results["Updates"]["results"] if "difference" in row]
-    assert len(differences) == 2
-    assert max(differences) < 1e-5
+    for title in ("Updates", "Updates of 48 sentences"):
+        differences = [row["difference"] for row in results[title]["results"] if "difference" in row]
+        assert len(differences) == 2
+        assert max(differences) < 1e-5
+    stages = [row["stage"] for row in results["The default preset, from text to BLEU"]["results"][:-5]]
+    assert {"download@train", "train@1", "package@1"} <= set(filter(None, stages))
+
+
+def test_limits_of_the_parts_fit_into_the_ten_minutes() -> None:
+    """Otherwise the last ones would not run, however fast the first ones are."""
+    assert sum(part.seconds for part in ALL) <= gpu_report.SECONDS
+
+
+def test_a_second_run_adds_to_the_report(tmp_path: Path) -> None:
+    """A part that was cut off does not cost the others another ten minutes of a GPU."""
+    one, other = (
+        gpu_report.Part(name, name, ("json.tool", "--help"), 60, toy=("json.tool", "--help"))
+        for name in ("one", "other")
+    )
+    gpu_report.write_report(tmp_path, [one], is_toy=True)
+    (tmp_path / "report.json").write_text('{"one": 1}')
+    gpu_report.write_report(tmp_path, [other], is_toy=True, is_added=True)
+    text = (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert [line for line in text.splitlines() if line.startswith("#")] == [
+        "# Report of a GPU", "## one", "## other",
+    ]  # fmt: skip
+    assert json.loads((tmp_path / "report.json").read_text()) == {"one": 1}
+
+
+def test_a_part_that_is_not_there_is_an_error() -> None:
+    """It names those that are."""
+    with pytest.raises(ValueError, match=r"expected parts of results, launches, .*, found serch"):
+        gpu_report.main(["--toy", "--parts", "serch"])
+
+
+def test_missing_packages_are_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with a GPU may have other packages, and its minutes are counted."""
+    present = gpu_report.is_installed
+    monkeypatch.setattr(gpu_report, "is_installed", lambda name: name != "pooch" and present(name))
+    with pytest.raises(ValueError, match=r"expected these packages, too: pip install pooch$"):
+        gpu_report.main([])
+
+
+def test_all_packages_that_parts_import_are_looked_for() -> None:
+    """Of the report, the stages and the tests, at any distance, as far as imports are at the top."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    library = [line.split(">")[0].split(";")[0].strip() for line in project["dependencies"]]
+    wanted = {normalize(name) for name in (*library, *gpu_report.FURTHER)}
+    tests = [test.removesuffix(".py").replace("/", ".") for test in gpu_report.TESTS]
+    stages = [f"pipelines.stages.{path.stem}" for path in (ROOT / "pipelines/stages").glob("*.py")]
+    waiting = [*(part.command[0] for part in ALL), *tests, *stages, "tests.conftest"]
+    seen, missing = set[str](), set[tuple[str, str]]()
+    while waiting:
+        importer = waiting.pop()
+        file = source(importer)
+        if importer in seen or file is None:
+            continue
+        seen.add(importer)
+        modules = list(imports(file, at_once=True))
+        waiting += modules
+        missing |= {(importer, module) for module in modules if not is_declared(module, wanted)}
+    assert {"pipelines.stages.train", "convs2s.train.loop"} <= seen
+    assert "torch" in DISTRIBUTIONS
+    assert missing == set()
 
 
 def test_a_part_that_fails_or_is_late_leaves_the_others(tmp_path: Path) -> None:
     """Each part is a process, so even one that breaks the driver's state or never ends costs only itself."""
     parts = [
-        gpu_report.Part("One that fails", ("no_such_module",), 60),
-        gpu_report.Part("One that is late", ("http.server", "0"), 60, toy=("http.server", "0")),
-        gpu_report.Part("One that works", ("json.tool", "--help"), 60, toy=("json.tool", "--help")),
+        gpu_report.Part("a", "One that fails", ("no_such_module",), 60),
+        gpu_report.Part("b", "One that works", ("json.tool", "--help"), 60, toy=("json.tool", "--help")),
     ]
-    gpu_report.write_report(tmp_path, [parts[0], parts[2]], is_toy=True)
+    gpu_report.write_report(tmp_path, parts, is_toy=True)
     text = (tmp_path / "report.md").read_text(encoding="utf-8")
     assert "No module named no_such_module" in text
     assert "exit status 1, " in text
@@ -61,5 +145,5 @@ def test_each_module_that_measures_is_a_part() -> None:
     """What is no part of the report is not run by `make gpu-report TOY=1`, nor here."""
     folder = ROOT / "benchmarks/gpu_report"
     programs = {f.stem for f in folder.glob("[!_]*.py") if "__name__ ==" in f.read_text(encoding="utf-8")}
-    modules = {part.command[0] for part in gpu_report.parts([])} - {"pytest"}
+    modules = {part.command[0] for part in ALL} - {"pytest", "benchmarks.text_to_text"}
     assert modules == {f"benchmarks.gpu_report.{name}" for name in programs}

@@ -49,7 +49,7 @@ def waits_are_errors() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 def test_an_update_is_that_of_the_cpu(
     tmp_path: Path, precision: str, compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
