@@ -46,5 +46,7 @@ def test_the_model_to_start_from_is_part_of_the_fingerprint() -> None:
 def test_every_setting_of_an_update_is_part_of_the_fingerprint() -> None:
     """These are all of `train` except the length of training; workers are those on all machines."""
     found = prints(**SELECTING)
-    assert {"seed", "model", *TrainParams.model_fields} - NO_EFFECT <= found.keys()
+    later = {"graphs": True}  # without its default; it cannot be together with selection
+    assert {"seed", "model", *TrainParams.model_fields} - NO_EFFECT - later.keys() <= found.keys()
+    assert prints(batch_by="sentences", **later)["graphs"] == "true"
     assert found["workers"] == "4"
