@@ -68,7 +68,7 @@ def parts(folder: Path, given_model: Sequence[str] = ()) -> list[Part]:
     updates = f"{here}.updates", "--variants"
     tests = "pytest", "-v", "-m", "gpu", "-p", "no:cacheprovider", *TESTS
     trained = folder / "default-preset"
-    texts = f"--model={trained}/data/models/1", f"--source={trained}/data/raw/test/source"
+    texts = f"--model={trained}/data/models/1", f"--source={trained}/data/raw/test/source.txt"
     text_to_text = "benchmarks.text_to_text", *texts
     return [
         Part("results", "Results against the CPU and fairseq", (*tests, "-k", "not compiled"), 90,
