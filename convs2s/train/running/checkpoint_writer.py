@@ -64,7 +64,11 @@ class CheckpointWriter:
 
     def wait(self) -> None:
         """Wait until all that was saved is on disk and copied; errors as `check`."""
-        self._join()
+        try:
+            self._join()
+        except KeyboardInterrupt:
+            self._thread = None  # leaving does not wait for it either
+            raise
         self.check()
 
     def check(self) -> None:

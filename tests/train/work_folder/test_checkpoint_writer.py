@@ -6,13 +6,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import torch
 
 from convs2s.train.running import run
 from convs2s.train.running.checkpoint import Snapshot, TrainingCheckpoint, read_checkpoint
+from convs2s.train.running.checkpoint_writer import CheckpointWriter
+from convs2s.train.running.work_folder import WorkFolder
 from convs2s.train.training import Training
 from tests.train.work_folder.trainings import OUT, WORK, finish, undisturbed, updates_of
 
@@ -149,6 +152,21 @@ def test_a_training_that_fails_waits_for_its_last_checkpoint(
     assert [("could not be saved" in note, "No space left" in note) for note in notes] == [
         (True,) * 2
     ] * is_full
+
+
+def test_a_second_ctrl_c_does_not_wait_for_a_checkpoint() -> None:
+    """Neither in `wait` nor when the writer is left: copying to another machine may take minutes."""
+    joins = list[int]()
+
+    def join() -> None:
+        joins.append(len(joins) + 1)
+        raise KeyboardInterrupt
+
+    writer = CheckpointWriter(WorkFolder(WORK, {}), None, in_thread=True)
+    writer._thread = cast("threading.Thread", SimpleNamespace(join=join))
+    with pytest.raises(KeyboardInterrupt), writer:
+        writer.wait()
+    assert joins == [1]
 
 
 @pytest.mark.parametrize("is_full", [False, True])
