@@ -76,7 +76,7 @@ class Report:
     """
 
     def __init__(self, path: Path | None, packages: Iterable[str] = ()) -> None:
-        self.path = path
+        self.path = None if path is None else path.absolute()  # a benchmark may change the folder
         self.about: dict[str, Any] = {"machine": machine(packages)}
         self.results: list[dict[str, Any]] = []
         self.has_failed = False

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from benchmarks.gpu_report import __main__ as gpu_report
+from benchmarks.harness import Report
 from tests.docs.pages import ROOT
 from tests.test_dependencies import DISTRIBUTIONS, imports, is_declared, normalize, source
 
@@ -31,8 +32,9 @@ def print_of(command: list[str], **variables: str) -> str:
 def test_all_parts_run(tmp_path: Path) -> None:
     """Time on a GPU is rare: what the report measures must have run before, to its end."""
     ours = [part.name for part in ALL if part.name not in MEASURE_HARDWARE]
-    make = ["make", "gpu-report", f"PYTHON={sys.executable}", "TOY=1", f"OUT={tmp_path}"]
-    run = [sys.executable, "-m", "benchmarks.gpu_report", "--toy", f"--out={tmp_path}", "--parts", *ours]
+    out = os.path.relpath(tmp_path, ROOT)  # relative, as is the default
+    make = ["make", "gpu-report", f"PYTHON={sys.executable}", "TOY=1", f"OUT={out}"]
+    run = [sys.executable, "-m", "benchmarks.gpu_report", "--toy", f"--out={out}", "--parts", *ours]
     printed = print_of([*make, f"PARTS={' '.join(MEASURE_HARDWARE)}"])
     pretended = [] if torch.cuda.is_available() else [str(ROOT / "tests/pretended_gpu/startup")]
     printed += print_of(run, PYTHONPATH=":".join([*pretended, str(ROOT)]), PRETENDED_GPUS="1")
@@ -143,3 +145,16 @@ def test_each_module_that_measures_is_a_part() -> None:
     programs = {f.stem for f in folder.glob("[!_]*.py") if "__name__ ==" in f.read_text(encoding="utf-8")}
     modules = {part.command[0] for part in ALL} - {"pytest", "benchmarks.text_to_text"}
     assert modules == {f"benchmarks.gpu_report.{name}" for name in programs}
+
+
+def test_rows_are_kept_where_a_part_changes_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stages of the default preset run in a folder of their own; the report's path may be relative."""
+    (tmp_path / "stages").mkdir()
+    monkeypatch.chdir(tmp_path)
+    report = Report(Path("rows.json"))
+    monkeypatch.chdir("stages")
+    report.table(("stage", "seconds"))
+    report.add(stage="download", seconds=1.0)
+    assert json.loads((tmp_path / "rows.json").read_text())["results"][0]["stage"] == "download"
