@@ -11,7 +11,9 @@ import pytest
 import torch
 
 from benchmarks.gpu_report import __main__ as gpu_report
+from benchmarks.gpu_report import updates
 from benchmarks.harness import Report
+from convs2s.train.loss_in_parts import LossInParts
 from tests.docs.pages import ROOT
 from tests.test_dependencies import DISTRIBUTIONS, imports, is_declared, normalize, source
 
@@ -158,3 +160,12 @@ def test_rows_are_kept_where_a_part_changes_the_folder(
     report.table(("stage", "seconds"))
     report.add(stage="download", seconds=1.0)
     assert json.loads((tmp_path / "rows.json").read_text())["results"][0]["stage"] == "download"
+
+
+@pytest.mark.parametrize("variant", updates.VARIANTS)
+def test_updates_have_the_loss_of_a_gpu(variant: str) -> None:
+    """Large ones are computed in parts, unless they are compiled; version 1.0.0 had none."""
+    with updates.build("multi30k-en-de", 100, variant, torch.device("cpu"), toy=True) as (training, update):
+        assert isinstance(training.softmax, LossInParts) == (variant in ("default", "recorded"))
+        if "compiled" not in variant:
+            assert update().isfinite().all()
