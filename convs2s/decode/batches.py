@@ -22,7 +22,7 @@ GPU_SENTENCES = 8
 SCORE_BYTES, MEMBER_BYTES = 8, 4
 """Memory of a step for each hypothesis and token: of the search, and of each model's scores.
 
-Of an ensemble that is what a step takes; of a single model it is a third more, as a margin.
+Of an ensemble that is what a step takes; of a single model it is half as much again, as a margin.
 """
 
 
@@ -51,7 +51,8 @@ def free_gpu_memory(device: torch.device) -> int:
 class FittingSentences:
     """How many sentences a GPU's memory holds, found by searching fewer at a time once it has run out.
 
-    That changes no translation if all that depends on a batch is chosen for the whole batch before.
+    That changes scores by rounding at most, as a GPU may sum products of other sizes in another order, if
+    all that depends on a batch is chosen for the whole batch before.
 
     Attributes:
         most: sentences that may fit; None while memory has not run out.
@@ -84,7 +85,7 @@ class FittingSentences:
         if self.most is None:
             warnings.warn(
                 f"The memory of {device} does not hold the search of {count:,} sentences. Smaller parts are "
-                "searched from now on, which changes no translation but takes longer. Lower "
+                "searched from now on, which takes longer and changes scores by rounding at most. Lower "
                 "translate.batch_sentences (--batch-sentences) or the beam size, or end other programs that "
                 "use this memory.",
                 stacklevel=2,
