@@ -21,6 +21,10 @@ FILE_ENDINGS = (
     "ipynb|iso|jar|java|jpe?g|jsx?|jsonl?|log|md|mkv|mov|mp[34]|odt|ogg|pdf|php|png|pptx?|py|rar|rs|rst|rtf|sh|sql|srt|svg|"
     "tar|tex|tgz|tiff?|tmx|toml|tsv|tsx?|txt|wav|webp|xlsx?|xliff?|xlf|xml|ya?ml|zip"
 )
+OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
+DATE = rf"\d{{1,2}}\.\d{{1,2}}\.\d{{2,4}}(?![{W}]|\.[{W}])"
+MILLIONS = rf"[1-9]\d{{0,2}}(?:\.\d{{3}}){{2,}}(?![{W}]|\.[{W}])"
+"""A number such as 1.500.000, as many languages of Europe write it."""
 LABEL = (
     r"(?m:^)[ \t]*(?:(?:[-–—*+•⁃‣◦]|--|#{1,6}|>{1,3})(?=[ \t])|[-–—](?=[^\W\d_])|"
     r"\(?(?:\d{1,3}[.)]{1,2}|[a-z][.)]|[A-Z]\)|[ivx]{2,5}[.)])(?=[ \t]))"
@@ -34,7 +38,7 @@ LITERALS = {
         r"\{%(?:(?!\{%|%\}).)*%\}",  # {% if x %}
         r"\{#(?:(?!\{#|#\}).)*#\}",  # {# x #}
         # `ls -l`, but no quoted sentence
-        rf"(?<![{W}`])`(?![\s`])(?:[^`\s]+|(?=[^`]*[^`\w\s,'.!?])[^`]*)(?<![\s.!?])`(?![{W}`])",
+        rf"(?<![{W}`])`(?![\s`])(?:[^`\s]+|(?=[^`]*[^`\w\s,'.!?’“”„…–—])[^`]*)(?<![\s.!?])`(?![{W}`])",
     ),
     "tags": (
         r"</?\d+\s?/?>",  # <0>
@@ -86,9 +90,10 @@ LITERALS = {
         rf"(?:[{W}.$~-]*[{W}$~-])?",
     ),
     "versions": (
-        rf"(?<![{W}.,/-])\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?::\d+|/\d+)?(?![{W}])",  # 192.168.0.1:80
-        rf"(?<![{W}.,/-])(?:[vV]\d+(?:\.\d+)*|"  # v1.2.3-rc1, but no dates
-        rf"(?!\d{{1,2}}\.\d{{1,2}}\.\d{{2,4}}(?![{W}.]))\d+(?:\.\d+){{2,}})"
+        # 192.168.0.1:80
+        rf"(?<![{W}.,/-]){OCTET}(?:\.{OCTET}){{3}}(?::\d+|/\d+)?(?![{W}])",
+        rf"(?<![{W}.,/-])(?:[vV]\d+(?:\.\d+)*|"  # v1.2.3-rc1, but no dates and numbers
+        rf"(?!{DATE}|{MILLIONS})\d+(?:\.\d+){{2,}})"
         rf"(?:-?(?:alpha|beta|rc|dev|post|a|b)\.?\d*)?(?![{W}])",
     ),
     "dotted names": (
@@ -104,8 +109,9 @@ LITERALS = {
         rf"(?<![{W}.])\.NET(?![{W}])",
     ),
     "names with underscores": (
-        # user_name, USER_NAME, but no German Lehrer_in
-        rf"(?<![{W}.@/+-])(?:[a-z][a-z0-9]*(?:_[a-z0-9]+)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?![{W}])",
+        # user_name, my_list.append, USER_NAME, but no German Lehrer_in
+        rf"(?<![{W}.@/+-])(?:[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?:\.[a-z_][a-z0-9_]*)*|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)"
+        rf"(?![{W}])",
     ),
     "keys": (
         # 550e8400-e29b-41d4-a716-446655440000
@@ -121,7 +127,7 @@ LITERALS = {
 LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
 SIGN = re.compile(
     r"[<{%@#\[|\\$^/`_&\ue000-\uf8ff\U000f0000-\U0010fffd]|[.:;=](?=\S)|\(\)|[vV]\d|xD|(?<!\S)\S{100}|"
-    r"\d[a-f]|[a-f]\d|(?m:^)\s*(?:[-–—*+•⁃‣◦>(]|[0-9A-Za-z]{1,5}[.)])"
+    r"\d[a-f]|[a-f]\d|[0-9a-fA-F]{8}-|(?m:^)\s*(?:[-–—*+•⁃‣◦>(]|[0-9A-Za-z]{1,5}[.)])"
 )
 """What every literal contains. Most lines have none of it, and are not searched for literals."""
 LITERAL = re.compile("|".join(f"(?:{pattern})" for patterns in LITERALS.values() for pattern in patterns))
