@@ -51,7 +51,7 @@ def write_segment(
     return write_tags(segment, draft, places)
 
 
-def count_emptied(segment: Segment, draft: "Draft", places: Sequence[Place]) -> int:
+def count_emptied(segment: Segment, draft: Draft, places: Sequence[Place]) -> int:
     """Return the number of elements that had a word and have none now."""
     filled = count_words(draft)
     return sum(

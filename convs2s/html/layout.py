@@ -1,6 +1,6 @@
 """What a page's own layout says of its text: where a line of text ends.
 
-Only the attribute `style` is read. Style sheets would need an engine of CSS.
+Only the attributes `style` and `hidden` are read. Style sheets would need an engine of CSS.
 """
 
 import re

@@ -26,7 +26,7 @@ class Place(NamedTuple):
     stop: int
 
 
-def count_words(draft: "Draft") -> list[int]:
+def count_words(draft: Draft) -> list[int]:
     """Return, for each place between the units of a draft, the number of words before it."""
     text = draft.join()
     words = (is_translatable(text[unit.start : unit.stop]) for unit in draft.units)
