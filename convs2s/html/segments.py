@@ -327,7 +327,7 @@ def build_segment(items: Sequence[Item]) -> Segment:
                     for inline in ended:
                         inline.stop -= inline.start < inline.stop
                     ended.clear()
-                write(part.lstrip(" ") if not text or text[-1] in (" ", BREAK) else part)
+                write(part.lstrip(" ") if text and text[-1] in (" ", BREAK) else part)
         else:
             has_space = not text or text[-1] in (" ", BREAK)
             point = "" if has_space else item.text

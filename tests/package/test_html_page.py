@@ -85,6 +85,26 @@ def test_text_that_is_not_seen_is_no_part_of_the_sentence(
 
 
 @pytest.mark.parametrize(
+    "page",
+    [
+        "READ<a><b> MORE</b><p>NOW</p></a>",
+        "A<i><u> B. C</u> D<div>E</div></i>",
+        "<p><b> ONE</b> TWO",
+        "<b> 1</b>",
+    ],
+)
+def test_white_space_before_a_text_stays_in_its_element(page: str) -> None:
+    """Where a tag without its counterpart divides a sentence, it is seen: `READ` and `MORE` are two words."""
+    read = HtmlPage(page, lambda text: [text], "en")
+    translations = [
+        Traced(text, [Word(*word.span(), [word.start()]) for word in re.finditer(r"\S+", text)])
+        for text in read.sentences
+    ]
+    assert all(text == text.strip() for text in read.sentences)
+    assert read.write(translations) == page
+
+
+@pytest.mark.parametrize(
     ("page", "language", "written"),
     [
         ("<p>好。　好。 <b>好。</b>好。</p>", "zh", "<p>好。　好。 <b>好。</b>好。</p>"),
