@@ -46,9 +46,9 @@ class HtmlPage:
         spans = iter(self._spans)
 
         def write_parts(parts: Sequence[str | Segment]) -> str:
-            return "".join(part if isinstance(part, str) else write(part) for part in parts)
+            return "".join(part if isinstance(part, str) else write_translated(part) for part in parts)
 
-        def write(segment: Segment) -> str:
+        def write_translated(segment: Segment) -> str:
             sentences = [TranslatedSentence(start, stop, next(following)) for start, stop in next(spans)]
             inlines = [
                 replace(inline, opening=write_parts(inline.parts)) if inline.parts else inline
