@@ -153,7 +153,7 @@ def choose_device(local_rank: int, local_workers: int) -> torch.device:
         return torch.device("cpu")
     if gpus < local_workers:
         raise ValueError(
-            f"train.workers: found {local_workers}, but only {gpus} GPU(s) are visible "
+            f"train.workers: found {local_workers} processes, but only {gpus} GPU(s) are visible "
             f"(CUDA_VISIBLE_DEVICES={os.environ.get('CUDA_VISIBLE_DEVICES', 'unset')}). Expected one GPU "
             f"per process: set run.processes to {gpus}, whose updates are the same and take longer, or "
             "CUDA_VISIBLE_DEVICES= to train on the CPU."

@@ -45,12 +45,12 @@ class LossInParts:
             return softmax_loss(features, weight, bias, target, smoothing)
         tokens = -(-len(features) // parts)
         is_trained = torch.is_grad_enabled()
-        return _LossInParts.apply(  # type: ignore[no-any-return, no-untyped-call]
+        return _SumOfParts.apply(  # type: ignore[no-any-return, no-untyped-call]
             features, weight, bias, target, smoothing, tokens, is_trained
         )
 
 
-class _LossInParts(torch.autograd.Function):
+class _SumOfParts(torch.autograd.Function):
     """Keeps the gradients, which forward computes, for backward."""
 
     @staticmethod

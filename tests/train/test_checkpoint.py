@@ -8,12 +8,14 @@ from unittest import mock
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch import Tensor
 from torch.testing import assert_close
 
 from convs2s.model.storage import save_model
 from convs2s.train.distributed import Workers
 from convs2s.train.loop import UpdateReport, train
 from convs2s.train.running.checkpoint import (
+    allocate_on_host,
     load_mean,
     load_weights,
     read_checkpoint,
@@ -194,3 +196,18 @@ def test_a_full_disk_leaves_the_previous_checkpoint(stopped: Training, path: Pat
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert path.read_bytes() == before
     assert not list(path.parent.glob(".c.*"))
+
+
+def test_memory_that_cannot_be_pinned_is_used_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a training under WSL would end at its first checkpoint."""
+    plain = torch.empty
+
+    def refuse(*shape: Any, pin_memory: bool = False, **settings: Any) -> Tensor:
+        if pin_memory:
+            raise RuntimeError("CUDA error: out of memory")
+        return plain(*shape, **settings)
+
+    monkeypatch.setattr(torch, "empty", refuse)
+    monkeypatch.setattr(torch.Tensor, "is_cuda", True)
+    found = allocate_on_host(plain(2, 3, dtype=torch.bfloat16))
+    assert (found.shape, found.dtype) == ((2, 3), torch.bfloat16)

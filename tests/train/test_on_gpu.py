@@ -11,11 +11,13 @@ import jaxtyping
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from convs2s.train import recorded_updates
 from convs2s.train.batch_update import queue_update
 from convs2s.train.distributed import Workers
 from convs2s.train.loop import UpdateReport, train
+from convs2s.train.loss import softmax_loss
 from convs2s.train.training import Training
 from tests.train.test_run import in_process, prepare
 from tests.train.tiny import ALONE, batches, tiny_training, weights
@@ -210,6 +212,22 @@ def test_each_replay_draws_its_own_dropout(tmp_path: Path) -> None:
     assert len(run.recorded.recordings) == 1
     assert found[3] == found[5] != found[4]
     assert found[0] == found[1] not in found[3:]
+
+
+def test_what_cannot_be_recorded_is_said(tmp_path: Path) -> None:
+    """An edited model may wait for the GPU, which PyTorch calls an operation not permitted."""
+    run = training(tmp_path / "a", graphs=True)
+
+    def wait(features: Tensor, *others: Any) -> Any:
+        assert features.sum().item() is not None
+        return softmax_loss(features, *others)
+
+    run.softmax = wait
+    losses, loaded = run.losses(0.1).train(), run.load(batches(run)[0])
+    for _ in range(recorded_updates.PLAIN_UPDATES):
+        queue_update(run, losses, loaded, 0.1)
+    with pytest.raises(ValueError, match=r"train\.graphs: an update could not be recorded: .* \.item\(\)"):
+        queue_update(run, losses, loaded, 0.1)
 
 
 def perplexity(folder: Path, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> float:

@@ -4,6 +4,7 @@ The metadata holds the format, the state, the fingerprint, and a CRC-32 of all: 
 was whole may hold zeros.
 """
 
+import contextlib
 import dataclasses
 import json
 import zlib
@@ -63,11 +64,19 @@ class HostMemory:
         devices = {tensor.device for tensor in tensors.values() if tensor.is_cuda}
         for name, tensor in tensors.items():
             if name not in self.tensors:
-                self.tensors[name] = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=tensor.is_cuda)
+                self.tensors[name] = allocate_on_host(tensor)
             self.tensors[name].copy_(tensor, non_blocking=True)
         for device in devices:
             torch.cuda.synchronize(device)
         return self.tensors
+
+
+def allocate_on_host(tensor: Tensor) -> Tensor:
+    """Return memory of the host for a tensor: pinned, if it is on a GPU and the system grants that."""
+    if tensor.is_cuda:
+        with contextlib.suppress(RuntimeError):  # WSL, for example, limits it
+            return torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+    return torch.empty(tensor.shape, dtype=tensor.dtype)
 
 
 @dataclass(frozen=True)
