@@ -1,4 +1,4 @@
-"""A pretended GPU is as strict as a GPU. What `test_rooms.py` runs on it would otherwise show nothing."""
+"""A pretended GPU is as strict as a GPU. What `test_gpu_tests.py` runs on it would otherwise show nothing."""
 
 import multiprocessing
 import threading

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 ROOT = Path(__file__).parent.parent.parent
-ROOMS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_on_gpu.py"))
+GPU_TESTS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_on_gpu.py"))
 
 
 def run_gpu_tests(path: str, pretend: bool) -> None:
@@ -32,7 +32,7 @@ def test_a_pretended_gpu_is_strict() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("room", ROOMS)
-def test_the_gpu_tests_of_each_room_pass(room: str) -> None:
+@pytest.mark.parametrize("path", GPU_TESTS)
+def test_the_gpu_tests_of_each_file_pass(path: str) -> None:
     """Most machines of developers and CI have no GPU; what runs only on one would rot unseen."""
-    run_gpu_tests(room, pretend=not torch.cuda.is_available())
+    run_gpu_tests(path, pretend=not torch.cuda.is_available())
