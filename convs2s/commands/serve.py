@@ -101,11 +101,11 @@ def run(options: argparse.Namespace) -> None:
         pairs = load_pairs(
             options.model,
             options.device,
-            options.beam_size,
-            options.replace,
-            options.split_sentences,
-            options.keep_literals,
-            options.capitals,
+            beam_size=options.beam_size,
+            replace=options.replace,
+            split_sentences=options.split_sentences,
+            keep_literals=options.keep_literals,
+            capitals=options.capitals,
         )
     for pair in pairs:
         print(f"convs2s: {pair}: {pair.translator.words.precision}", file=sys.stderr)

@@ -182,9 +182,10 @@ def find_pair(pairs: Sequence[LanguagePair], source: str, target: str) -> Langua
 def load_pairs(
     folders: Sequence[Path],
     device: str | None,
-    beam_size: int | None,
-    replace: bool | None,
-    split_sentences: bool | None,
+    *,
+    beam_size: int | None = None,
+    replace: bool | None = None,
+    split_sentences: bool | None = None,
     keep_literals: bool | None = None,
     capitals: bool | None = None,
 ) -> list[LanguagePair]:

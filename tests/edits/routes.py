@@ -171,7 +171,7 @@ def score(folder: Path, model: Path) -> list[Any]:
 
 def serve(model: Path) -> list[Any]:
     """Return what a server answers: translations, and texts and scores of the best two."""
-    with running(load_pairs([model], "cpu", beam_size=None, replace=None, split_sentences=None)) as address:
+    with running(load_pairs([model], "cpu")) as address:
         translated = post(f"{address}translate", SOURCES)["translatedText"]
         lines = post(f"{address}n-best", "\n".join(SOURCES))
     return [

@@ -16,7 +16,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> list[LanguagePair]:
         write_small_package(tmp_path_factory.mktemp(source), phase, languages=(source, "de"), replace=True)
         for source, phase in (("en", 1.0), ("fr", 2.0))
     ]
-    return load_pairs(folders, "cpu", beam_size=4, replace=None, split_sentences=None)
+    return load_pairs(folders, "cpu", beam_size=4)
 
 
 @pytest.fixture(scope="module")

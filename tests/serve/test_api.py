@@ -134,7 +134,7 @@ def test_lines_are_not_split_for_a_model_of_longer_texts(tmp_path: Path) -> None
     """A model that writes headlines takes a paragraph as a whole."""
     package = write_small_package(tmp_path, languages=("en", "de"))
     whole = load(package, "cpu").translate_n_best("ein Haus. ein Hund.")[0][0].text
-    unsplit = load_pairs([package], "cpu", beam_size=None, replace=None, split_sentences=False)
+    unsplit = load_pairs([package], "cpu", split_sentences=False)
     with running(unsplit) as server:
         assert post(server, q="ein Haus. ein Hund.").json()["translatedText"] == whole
         [line] = post(server, "n-best", q="ein Haus. ein Hund.").json()
