@@ -90,7 +90,7 @@ CAPITALS = Option(
     "--capitals",
     YES_OR_NO,
     "lower what is in capitals or title case for the model, and raise the translation of what was in "
-    "capitals (default: yes; never if the model's text is already tokenized)",
+    "capitals (default: yes, unless the model's text is already tokenized)",
     changes_folder=True,
 )
 PROCESSOR = (

@@ -378,6 +378,7 @@ def load(
     processes: int = 1,
     search: SearchPlace = "auto",
     keep_literals: bool | None = None,
+    capitals: bool | None = None,
     **changes: Any,
 ) -> Translator:
     """Load a model folder, or several as an ensemble.
@@ -394,9 +395,10 @@ def load(
         keep_literals: whether addresses, placeholders and other parts of a text that are no language are kept
             as they are; False: the model translates them; None: True, unless the text is already tokenized
             (tokenize.tokenizer: none).
+        capitals: whether lines and words in capitals or title case are lowered for the model; False: it gets
+            each text in the case that it has; None: as packaged, but False if the text is already tokenized.
         changes: new values for keys of the section `translate` of params.yaml, such as beam_size=1, or for
-            split_sentences or capitals; capitals=False gives the model each text in the case that it has, as
-            models of text that is already tokenized get it.
+            split_sentences.
 
     Raises:
         FileNotFoundError: if a file of a model folder is missing.
@@ -416,6 +418,7 @@ def load(
         params = params.model_copy(update={"selection": SELECTION})
     table = paths[0] / "candidates.npz" if candidates is None else Path(candidates)
     words = load_word_translator(paths, paths[0], table, params, device, processes=processes, search=search)
+    is_tokenized = settings.tokenize.tokenizer == "none"
     is_replaced = settings.replace if replace is None else replace
     dictionary = read_dictionary(paths[0] / "dictionary.tsv") if is_replaced else None
     return Translator(
@@ -424,6 +427,6 @@ def load(
         dictionary,
         read_facts(paths[0]),
         params.split_sentences,
-        settings.tokenize.tokenizer != "none" if keep_literals is None else keep_literals,
-        params.capitals and settings.tokenize.tokenizer != "none",
+        not is_tokenized if keep_literals is None else keep_literals,
+        params.capitals and not is_tokenized if capitals is None else capitals,
     )

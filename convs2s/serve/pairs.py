@@ -205,10 +205,10 @@ def load_pairs(
             device,
             replace=replace,
             keep_literals=keep_literals,
+            capitals=capitals,
             beam_size=size,
             n_best=size,
             split_sentences=packaged.split_sentences if split_sentences is None else split_sentences,
-            capitals=packaged.capitals if capitals is None else capitals,
         )
         pairs.append(LanguagePair(source, target, translator, len(paths)))
     return pairs

@@ -1,10 +1,12 @@
 """Capitals are lowered for the model and raised in its translation, with a model that repeats its source."""
 
+import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from convs2s.model.description import seal
 from convs2s.package.translator import Translator, load
 from convs2s.text.vocabulary.learning import write_codecs
 from convs2s.text.words.orthography import upper
@@ -159,3 +161,17 @@ def test_capitals_can_be_left_as_they_are(tmp_path: Path) -> None:
     as_written = load(package, "cpu", capitals=False)
     assert as_written.read("ein HAUS")[0].seen == ["ein"]
     assert load(package, "cpu").read("ein HAUS")[0].seen == ["ein", "haus"]
+
+
+def test_text_that_is_already_tokenized_stays_as_it_is_unless_told_otherwise(tmp_path: Path) -> None:
+    """Both of what is given counts: capitals and literals."""
+    package = write_small_package(tmp_path)
+    settings = json.loads((package / "tokenizer.json").read_text(encoding="utf-8"))
+    settings["tokenize"]["tokenizer"] = "none"
+    (package / "tokenizer.json").write_text(json.dumps(settings), encoding="utf-8")
+    seal(package)
+    text = "ein HAUS {count}"
+    by_default = load(package, "cpu").read(text)[0]
+    assert by_default.seen == ["ein", "count"] and not by_default.hidden
+    told = load(package, "cpu", capitals=True, keep_literals=True).read(text)[0]
+    assert told.seen == ["ein", "haus"] and [literal.text for literal in told.hidden] == ["{count}"]
