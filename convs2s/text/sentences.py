@@ -45,8 +45,8 @@ ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x")
 NOTE = re.compile(r"\s*(?:[-–—]\s*)?\[[^\[\]]*\]\s+")
 SMILEY = re.compile(r"\s(?:[:;]['’-]?[()DP]|[\U0001f600-\U0001f64f]+)\s+(?=\S)")
 ELLIPSIS = re.compile(r"…\s+(?=\S)")
-BRACKETED = re.compile(r"(?:\A|(?<=[.!?]\s))\([^()]*[.!?]\)\s+(?=\S)")
-"""A sentence in brackets, such as (It was late.)"""
+BRACKETED = re.compile(r"(?:\A|(?<=[.!?]\s))\((?:[^()]*[!?]|[^()\s]+\s[^()]*(?<!\.\w)\.)\)\s+(?=\S)")
+"""A sentence in brackets, such as (It was late.) but not (Dr.) nor (the U.S.)"""
 DASH = re.compile(r"(?:--|[–—])\s*(\w)")
 LINE = re.compile(r"[^\n]*\n|[^\n]+")
 TABS = re.compile(r"\t+")

@@ -27,6 +27,7 @@ SPLIT = [
     ("de", ["1. Mai oder 2. Juni"]),
     ("zh", ["“你好！”她喊道，“快来！”他说。", "我走了。", "他说：“我来了。”", "她笑了。"]),
     ("nl", ["'s Avonds drinken we thee. ", "'s Morgens koffie. ", "'t Is mooi."]),
+    ("en", ["(U.S.) Army men came. ", "(Dr.) Smith is here. ", "(Inc.) Tom. ", "(the U.S.) Army."]),
     ("en", ["(It was late.) ", "We left (all of us.) on Monday. ", "(Yes?) ", "No."]),
     ("en", ["I don't know… ", "Maybe. ", "Well… maybe not."]),
     ("ru", ["Я… не знаю… ", "Может быть."]),
