@@ -6,6 +6,7 @@ the patterns of all kinds. They take linear time: a match begins only where what
 
 import re
 from collections.abc import Iterator
+from html.entities import html5
 from typing import NamedTuple
 
 from convs2s.text.words.tokenization import OBJECT
@@ -21,6 +22,8 @@ FILE_ENDINGS = (
     "ipynb|iso|jar|java|jpe?g|jsx?|jsonl?|log|md|mkv|mov|mp[34]|odt|ogg|pdf|php|png|pptx?|py|rar|rs|rst|rtf|sh|sql|srt|svg|"
     "tar|tex|tgz|tiff?|tmx|toml|tsv|tsx?|txt|wav|webp|xlsx?|xliff?|xlf|xml|ya?ml|zip"
 )
+ENTITIES = "|".join(name[:-1] for name, text in html5.items() if name.endswith(";") and not text.isalpha())
+"""Names of characters in HTML that are no letters: `M&auml;dchen` is a word to those who wrote it."""
 OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
 DATE = rf"\d{{1,2}}\.\d{{1,2}}\.\d{{2,4}}(?![{W}]|\.[{W}])"
 MILLIONS = rf"[1-9]\d{{0,2}}(?:\.\d{{3}}){{2,}}(?![{W}]|\.[{W}])"
@@ -44,9 +47,9 @@ LITERALS = {
         r"</?\d+\s?/?>",  # <0>
         # <a href="x">
         rf"</?[A-Za-z][{W}:.-]*(?:\s+[{W}:.-]+=(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s<>\"'=]+))*\s*/?>",
-        # &nbsp;, but no escapes of Moses' tokenizer, which models know
-        r"(?<![A-Z])&(?!(?:amp|lt|gt|quot|apos|#39);)"
-        r"(?:[A-Za-z][a-z]+\d*|#\d{1,7}|#[xX][0-9a-fA-F]{1,6});",
+        # &nbsp;, but none within a word, and no escapes of Moses' tokenizer, which models know
+        rf"(?<![{W};])(?:&(?!(?:amp|lt|gt|quot|apos|#39);)"
+        rf"(?:{ENTITIES}|#\d{{1,7}}|#[xX][0-9a-fA-F]{{1,6}});)++(?![{W}])",
     ),
     "braces": (
         r"\{{2,3}[^{}]*\}{2,3}",  # {{ user.name }}
@@ -71,11 +74,12 @@ LITERALS = {
         r"%\d+\$[-+#0]{0,4}\d{0,3}(?:\.\d+)?[A-Za-z@]",  # %1$s
         rf"(?<![{W}%])%(?:L?\d{{1,2}}|n)(?![{W}%]|[.,]\d)",  # %1
         r"(?<![0-9%])%\([A-Za-z_]+\)[sdfr]",  # %(name)s
-        r"(?<![0-9%])%[-+#0]{0,4}\d{0,3}(?:\.\d+)?(?:hh?|ll?|[Lzjt])?"  # %-5.2f
+        r"(?<![0-9%])(?<!\d\s)%[-+#0]{0,4}\d{0,3}(?:\.\d+)?(?:hh?|ll?|[Lzjt])?"  # %-5.2f
         r"(?:[dfiu](?=[a-z]{0,2}(?![A-Za-z]))|[sxXeEgGcp@](?![A-Za-z]))",
         rf"(?<![{W}%])%[A-Za-z_][{W}.]*%",  # %PATH%
         rf"(?<![{W}:]):[a-z_][{W}+-]*:(?![{W}:])",  # :name:
-        r"(?<![\w$])\$[A-Za-z_]\w*",  # $HOME
+        # $HOME, $user_name, but no $millions
+        rf"(?<![\w$])\$(?:(?=[A-Za-z0-9]*_)[A-Za-z_]\w*|[A-Z][A-Z0-9]+(?![{W}]))",
         r"\\[nrt](?![a-z])|\\u[0-9a-fA-F]{4}",  # \n
     ),
     "footnotes": (rf"\[(?:\d{{1,3}}(?:\s?[,–-]\s?\d{{1,3}})*|\^[{W}-]+)\]",),
@@ -116,7 +120,7 @@ LITERALS = {
     "keys": (
         # 550e8400-e29b-41d4-a716-446655440000
         rf"(?<![{W}-])[0-9a-fA-F]{{8}}(?:-[0-9a-fA-F]{{4}}){{3}}-[0-9a-fA-F]{{12}}(?![{W}-])",
-        rf"(?<![{W}-])(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{{7,}}(?![{W}-])",  # 9e107d9d372b
+        rf"(?<![{W}-])(?=\d*[a-f]\d*[a-f])(?=[a-f]*\d)[0-9a-f]{{8,}}(?![{W}-])",  # 9e107d9d372b
     ),
     "icons": (r"[\ue000-\uf8ff\U000f0000-\U0010fffd]+",),
     "smileys": (r"(?<!\S)(?:[:;=]['’-]?[()DPp|/\\*]|:-?[oO]|<3|xD|\^\^)(?=[\s.,!?]|\Z)",),

@@ -39,6 +39,8 @@ NO_LITERALS = [
     "O`ahu and Hawai`i", "``so'' ``it''", "stone &amp; tile", "Q&As;", "Lehrer_in", "_very_ good",
     "$5", "US$ 5", "A$AP", "defaced", "2024", "1234567", "back\\slash", "a ` b ` c", "`Go home.`", "`my dog`",
     "`it’s my dog`", "5.000.000 Euro", "1.000.000.000", "1.234.567.890", "am 12.05.2024.",
+    "fish&chips;", "Tom&Jerry;", "M&auml;dchen", "stra&szlig;", "Gr&uuml;&szlig;e", "don&#8217;t", "&Eacute;",
+    "$millions", "$Millions", "20 %ig", "20 %ige", "100000e", "12345e6", "1000000e",
     "これは長い文章です。" * 30, "ประเทศไทย" * 30,
 ]  # fmt: skip
 PLACES = ["Open {} now.", "Open {}.", "({}) is it, or {}, yes", "{} is", "Is it {}? No: {}!"]
