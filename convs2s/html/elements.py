@@ -19,6 +19,12 @@ BLOCKS = KEPT_BLOCKS | {
     "select", "summary", "table", "tbody", "td", "template", "tfoot", "th", "thead", "title", "tr", "ul",
 }
 """Elements at whose tags a text ends. All that are not listed are inline, also those that nobody knows."""
+FLOW = {
+    "address", "article", "aside", "blockquote", "center", "details", "dialog", "dir", "div", "dl",
+    "fieldset", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "main", "menu",
+    "nav", "ol", "p", "section", "ul",
+}
+"""Blocks that may be beside text, and that end no element but `<p>`."""
 FOREIGN = {"math", "svg"}
 """Elements of other languages, in which `/>` ends an element."""
 OBJECTS = FOREIGN | RAW - BLOCKS | {

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from convs2s.html.elements import IN_WORDS, KEPT_BLOCKS, OBJECTS, RAISED, RAW, VOID
+from convs2s.html.elements import FLOW, IN_WORDS, KEPT_BLOCKS, OBJECTS, RAISED, RAW, VOID
 from convs2s.html.layout import find_blocks, find_kept_lines, is_hidden, is_pair
 from convs2s.html.nesting import Item, is_empty, nest
 from convs2s.html.tokens import find_end_of_noscript, find_ends, tokenize
@@ -95,12 +95,15 @@ def read_page(page: str, in_hidden: bool = False) -> list[str | Segment]:
     parts = list[str | Segment]()
     items = list[Item]()
     unclosed = Counter[str]()
+    has_text = False  # whether there is text in the line so far
+    may_go_on = True  # whether a block that is not seen may be in the line; in a browser it ends a <p>
     i = 0
     while i < len(tokens):
         token = tokens[i]
         end = i
         if token.kind == "text":
             add_text(items, token.raw, keeps_lines[i])
+            has_text = has_text or not token.raw.isspace()
         elif token.kind == "other":
             items.append(Item("point", token.raw))
         elif token.kind == "start" and (token.is_kept or token.name in OBJECTS | KEPT_BLOCKS):
@@ -112,8 +115,10 @@ def read_page(page: str, in_hidden: bool = False) -> list[str | Segment]:
                 items.append(Item("object", raw))
             else:
                 parts += [*divide(items, unclosed), raw]
-                items = []
-        elif is_hidden(token) and not in_hidden and is_pair(tokens, i, ends[i]) and i not in blocks:
+                items, has_text, may_go_on = [], False, True
+        elif (is_hidden(token) and not in_hidden and is_pair(tokens, i, ends[i])) and (
+            i not in blocks or (token.name in FLOW and has_text and may_go_on)
+        ):
             end = ends[i]
             inner = "".join(part.raw for part in tokens[i + 1 : end])
             parts_of_it = [token.raw, *read_page(inner, in_hidden=True), tokens[end].raw]
@@ -123,7 +128,7 @@ def read_page(page: str, in_hidden: bool = False) -> list[str | Segment]:
             items.append(Item("point", "".join(part.raw for part in tokens[i : end + 1])))
         elif i in blocks:
             parts += [*divide(items, unclosed), token.raw]
-            items = []
+            items, has_text, may_go_on = [], False, (token.kind, token.name) != ("start", "p")
         elif token.name == "br":
             items.append(Item("break", token.raw))
         elif token.name in VOID:

@@ -91,6 +91,13 @@ def show(page: str) -> str:
          "<p style='white-space:pre-line'>[A/b c/d]</p>[e f]"),
         ("<p style='white-space:pre'>A <i style='white-space:normal'>b\nc</i>\nd</p>",
          "<p style='white-space:pre'>[A b c/d]</p>"),
+        # blocks that are not seen
+        ("One <div hidden>two</div> three", "[One three]"),
+        ("<div>One <p style=display:none>two</p>three</div>", "<div>[One three]</div>"),
+        ("<p>One <div hidden>two</div> three", "<p>[One] <div hidden>[two]</div> [three]"),
+        ("<div hidden>One <i hidden>two</i> three</div>", "<div hidden>[One three]</div>"),
+        ("<li>One <li hidden>two</li> three", "<li>[One] <li hidden>[two]</li> [three]"),
+        ("<tr><td>One<td hidden>two</td><td>three", "<tr><td>[One]<td hidden>[two]</td><td>[three]"),
         # white space in an element without text
         ("A<b> </b>b<i>&nbsp;</i>c<u></u>d <s> </s> e", "[A b cd e]"),
         # elements that no browser makes a block
@@ -133,7 +140,8 @@ def test_text_is_found(page: str, shown: str) -> None:
         "<b>x", "<b>x</i>", "<b><i>x</b></i>", "<b></b>x", "<b/>x", "<br>x", "<code>x", "</code>x",
         "<code>x</code>y", "<li translate=no>x", "<a>x", "<a>x@", "<noscript>", "<script><!--<script>",
         "<b><i>x</b>", "<i><b></i>x", "<svg/>x", "<code/>x", "<i> </i>x", "<span>x</span>", "</i>x",
-        "<i></i>", "<b hidden>x", "<b hidden>x</b>y", "<i style='display:none'>",
+        "<i></i>", "<b hidden>x", "<b hidden>x</b>y", "x<div hidden>y", "x<div hidden>y</div>",
+        "<i style='display:none'>",
         "<i style='display:block'>x",
         "<i style='white-space:pre'>x\n", "<i>x </i> ",
         "<div style='display:inline'>x</div>", '<i style="; ; ',
