@@ -11,8 +11,11 @@ from convs2s.html.tokens import Token
 
 BLOCK = re.compile(r"block|flex|grid|flow-root|list-item|table.*|-(?:webkit|moz)-(?:box|flex)")
 """Values of `display` that make an element a block; inline-block, for example, leaves it in its line."""
-KEEPS_LINES = {"pre", "pre-line", "pre-wrap", "break-spaces"}
-"""Values of `white-space` with which line ends in the text are seen."""
+LINE_END = r"\r?\n|\r|&#(?:0*10|[xX]0*[aA]);"
+GAP = re.compile(rf"([ \t]*(?:{LINE_END})|[ \t]{{2,}}|\t)")
+"""A line end, or the space between columns."""
+DIVIDERS = {"pre": GAP, "pre-wrap": GAP, "break-spaces": GAP, "pre-line": re.compile(f"({LINE_END})")}
+"""What of white space is seen as more than a space and ends a text, by the value of `white-space`."""
 
 
 def is_hidden(token: Token) -> bool:
@@ -44,16 +47,17 @@ def find_blocks(tokens: Sequence[Token], ends: Mapping[int, int]) -> Set[int]:
     return blocks
 
 
-def find_kept_lines(tokens: Sequence[Token], ends: Mapping[int, int]) -> Iterator[bool]:
-    """Yield, for each token, whether line ends are seen there.
+def find_dividers(tokens: Sequence[Token], ends: Mapping[int, int]) -> Iterator[re.Pattern[str] | None]:
+    """Yield, for each token, what of white space ends a text there; None: nothing.
 
     Args:
         ends: from `find_ends`.
     """
-    opened = [(len(tokens), False)]  # the ends of elements that say so, and what they say
+    # the ends of elements that say something of white space, and what they say
+    opened: list[tuple[int, re.Pattern[str] | None]] = [(len(tokens), None)]
     for i, token in enumerate(tokens):
         while opened[-1][0] < i:
             opened.pop()
         yield opened[-1][1]
         if "white-space" in token.style:
-            opened.append((ends.get(i, i), token.style["white-space"] in KEEPS_LINES))
+            opened.append((ends.get(i, i), DIVIDERS.get(token.style["white-space"])))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from convs2s.html.elements import FLOW, IN_WORDS, KEPT_BLOCKS, OBJECTS, RAISED, RAW, VOID
-from convs2s.html.layout import find_blocks, find_kept_lines, is_hidden, is_pair
+from convs2s.html.layout import find_blocks, find_dividers, is_hidden, is_pair
 from convs2s.html.nesting import Item, is_empty, nest
 from convs2s.html.tokens import find_end_of_noscript, find_ends, tokenize
 from convs2s.text.words.tokenization import OBJECT
@@ -22,7 +22,6 @@ BREAK = "\n"
 """The place in a text of a line break, at which a sentence ends."""
 NUMBER = re.compile(r"&#0*([0-9]+)")
 SPACES = re.compile(r"[ \t\n\f\r]+")
-LINE_END = re.compile(r"(\r?\n|\r)")
 NO_BREAK_SPACES = ("&nbsp;", "&#160;", "&#xa0;", "&#xA0;")
 SPACE = re.compile(rf"(?:\s|{'|'.join(NO_BREAK_SPACES)})*")
 TRANSLATABLE = re.compile(r"\b[a-zA-Z]+\b|[^\W\d_a-zA-Z]")
@@ -91,7 +90,7 @@ def read_page(page: str, in_hidden: bool = False) -> list[str | Segment]:
     tokens = list(tokenize(page))
     ends = find_ends(tokens)
     blocks = find_blocks(tokens, ends)
-    keeps_lines = list(find_kept_lines(tokens, ends))
+    dividers = list(find_dividers(tokens, ends))
     parts = list[str | Segment]()
     items = list[Item]()
     unclosed = Counter[str]()
@@ -102,7 +101,7 @@ def read_page(page: str, in_hidden: bool = False) -> list[str | Segment]:
         token = tokens[i]
         end = i
         if token.kind == "text":
-            add_text(items, token.raw, keeps_lines[i])
+            add_text(items, token.raw, dividers[i])
             has_text = has_text or not token.raw.isspace()
         elif token.kind == "other":
             items.append(Item("point", token.raw))
@@ -139,9 +138,9 @@ def read_page(page: str, in_hidden: bool = False) -> list[str | Segment]:
     return [*parts, *divide(items, unclosed)]
 
 
-def add_text(items: list[Item], raw: str, keeps_lines: bool) -> None:
-    """Add a text to items; if its line ends are seen, they are breaks."""
-    for number, part in enumerate(LINE_END.split(raw) if keeps_lines else [raw]):
+def add_text(items: list[Item], raw: str, divider: re.Pattern[str] | None) -> None:
+    """Add a text to items; in it, each divider is a break."""
+    for number, part in enumerate(divider.split(raw) if divider else [raw]):
         space, rest = "", part
         if items and items[-1].kind == "break":  # the white space after it is part of it
             space, rest = split_start(part)
