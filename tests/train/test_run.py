@@ -161,7 +161,7 @@ def test_more_workers_than_gpus_are_refused(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(run, "launch", lambda *_: pytest.fail("workers were started"))
     params = prepare(tmp_path / "a", workers=2)
-    with pytest.raises(ValueError, match=r"train\.workers: found 2, but only 1 GPU"):
+    with pytest.raises(ValueError, match=r"train\.workers: found 2 processes, but only 1 GPU"):
         in_process(tmp_path / "a", params, monkeypatch)
 
 
