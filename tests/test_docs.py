@@ -196,6 +196,18 @@ def test_the_speed_in_the_readme_is_that_of_the_benchmark() -> None:
         assert values[other] / fairseq[other] > values[column] / fairseq[column]
 
 
+def test_the_speed_line_by_line_in_the_readme_is_that_of_the_benchmark() -> None:
+    """Its ratios to fairseq are those of docs/performance.md at beam 1; at beam 5 none is smaller."""
+    _, fairseq, _, *ours = [
+        [float(cell) for cell in row[3:]] if row[0] else []
+        for row in rows("docs/performance.md", "Beside fairseq, line by line")
+    ]
+    (sentence,) = re.findall(r"Line by line.*? times", pages.read("README.md"), re.DOTALL)
+    found = [float(ratio) for ratio in re.findall(r"\d\.\d", sentence)]
+    assert found == [round(single / fairseq[0], 1) for single, _ in ours]
+    assert all(round(beam / fairseq[1], 1) >= ratio for (_, beam), ratio in zip(ours, found, strict=True))
+
+
 def test_the_models_of_fairseq_in_the_readme_are_those_compared() -> None:
     """The README names three: the tests' tiny models, the benchmark's, and the one trained side by side."""
     text = " ".join(pages.read("README.md").split())
