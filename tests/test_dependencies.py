@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -96,11 +96,14 @@ def source(module: str) -> Path | None:
     return files[0] if files else None
 
 
-def test_models_are_used_without_an_extra() -> None:
-    """None of the modules that this imports, at any distance, imports more than the library alone needs."""
-    waiting = list(ALONE)
-    seen = set[str]()
-    wrong = set[tuple[str, str]]()
+def follow_imports(start: Iterable[str], distributions: set[str]) -> tuple[set[str], set[tuple[str, str]]]:
+    """Follow what modules import at once, at any distance.
+
+    Returns:
+        The modules of ours that were reached, and what they import of other distributions than these.
+    """
+    waiting = list(start)
+    seen, undeclared = set[str](), set[tuple[str, str]]()
     while waiting:
         importer = waiting.pop()
         file = source(importer)
@@ -109,7 +112,13 @@ def test_models_are_used_without_an_extra() -> None:
         seen.add(importer)
         modules = list(imports(file, at_once=True))
         waiting += modules
-        wrong |= {(importer, module) for module in modules if not is_declared(module, declared())}
+        undeclared |= {(importer, module) for module in modules if not is_declared(module, distributions)}
+    return seen, undeclared
+
+
+def test_models_are_used_without_an_extra() -> None:
+    """None of the modules that this imports, at any distance, imports more than the library alone needs."""
+    seen, wrong = follow_imports(ALONE, declared())
     assert {"convs2s.base.files", "convs2s.engine.loops", "convs2s.text.words.tokenization"} <= seen
     assert wrong == set()
 
@@ -124,7 +133,7 @@ def test_versions_are_pinned_for_whatever_is_declared() -> None:
 
 @pytest.mark.parametrize("choice", ["found", "declined", "absent"])
 def test_uv_installs_from_the_indexes_that_pip_is_told_of(tmp_path: Path, choice: str) -> None:
-    """The uv on PATH says what it is called with; what stands for a Python makes an environment for it."""
+    """Scripts in place of uv and Python log how they are called, and with which indexes."""
     for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, tmp_path)
     tool = f'#!/bin/sh\necho "$(basename "$0") $1 $2 $UV_DEFAULT_INDEX $UV_INDEX" >> {tmp_path}/log\n'

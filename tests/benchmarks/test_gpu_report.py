@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from benchmarks.gpu_report import updates
 from benchmarks.harness import Report
 from convs2s.train.loss_in_parts import LossInParts
 from tests.docs.pages import ROOT
-from tests.test_dependencies import DISTRIBUTIONS, imports, is_declared, normalize, source
+from tests.test_dependencies import declared, follow_imports, normalize
 
 MEASURE_HARDWARE = ["launches", "products", "compiled"]
 """Parts that run on the CPU at toy size: their operations are not those of a pretended GPU."""
@@ -99,24 +98,12 @@ def test_missing_packages_are_named_at_once(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_all_packages_that_parts_import_are_looked_for() -> None:
     """Of the report, the stages and the tests, at any distance, as far as imports are at the top."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    library = [line.split(">")[0].split(";")[0].strip() for line in project["dependencies"]]
-    wanted = {normalize(name) for name in (*library, *gpu_report.FURTHER)}
+    wanted = declared() | {normalize(name) for name in gpu_report.FURTHER}
     tests = [test.removesuffix(".py").replace("/", ".") for test in gpu_report.TESTS]
     stages = [f"pipelines.stages.{path.stem}" for path in (ROOT / "pipelines/stages").glob("*.py")]
-    waiting = [*(part.command[0] for part in ALL), *tests, *stages, "tests.conftest"]
-    seen, missing = set[str](), set[tuple[str, str]]()
-    while waiting:
-        importer = waiting.pop()
-        file = source(importer)
-        if importer in seen or file is None:
-            continue
-        seen.add(importer)
-        modules = list(imports(file, at_once=True))
-        waiting += modules
-        missing |= {(importer, module) for module in modules if not is_declared(module, wanted)}
+    start = [*(part.command[0] for part in ALL), *tests, *stages, "tests.conftest"]
+    seen, missing = follow_imports(start, wanted)
     assert {"pipelines.stages.train", "convs2s.train.loop"} <= seen
-    assert "torch" in DISTRIBUTIONS
     assert missing == set()
 
 

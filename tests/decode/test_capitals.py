@@ -173,5 +173,5 @@ def test_text_that_is_already_tokenized_stays_as_it_is_unless_told_otherwise(tmp
     text = "ein HAUS {count}"
     by_default = load(package, "cpu").read(text)[0]
     assert by_default.seen == ["ein", "count"] and not by_default.hidden
-    told = load(package, "cpu", capitals=True, keep_literals=True).read(text)[0]
-    assert told.seen == ["ein", "haus"] and [literal.text for literal in told.hidden] == ["{count}"]
+    asked = load(package, "cpu", capitals=True, keep_literals=True).read(text)[0]
+    assert asked.seen == ["ein", "haus"] and [literal.text for literal in asked.hidden] == ["{count}"]

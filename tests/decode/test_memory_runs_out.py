@@ -121,7 +121,7 @@ def test_translations_are_the_same_in_smaller_parts(
 
 
 def test_it_is_said_once_and_remembered(tmp_path: Path) -> None:
-    """Each batch that is tried in vain takes time."""
+    """Each attempt that fails takes time."""
     translator = translator_of(tmp_path, beam_size=1, n_best=1)
     model = with_small_memory(translator, 1)
     with pytest.warns(UserWarning) as caught:

@@ -133,7 +133,7 @@ class Event:
         self.is_over = False
 
     def record(self, stream: Stream | None = None) -> None:
-        """Stand for the work so far."""
+        """Mark the work given to the stream so far."""
         self.stream = stream or current_stream()
         self.clock, self.seen, self.copies = self.stream.clock, dict(self.stream.seen), [*self.stream.copies]
         self.is_over = False
@@ -156,7 +156,7 @@ class Event:
         return was_asked
 
     def finish(self) -> None:
-        """Finish the work that the event stands for."""
+        """Finish the work up to the mark."""
         if self.stream is not None:
             for stream, clock in {**self.seen, self.stream: self.clock}.items():
                 STATE.done[stream] = max(clock, STATE.done.get(stream, 0))

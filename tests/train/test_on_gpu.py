@@ -203,7 +203,7 @@ def test_the_host_does_not_wait_for_a_replay(tmp_path: Path, precision: str) -> 
 
 
 def test_each_replay_draws_its_own_dropout(tmp_path: Path) -> None:
-    """Of the seed and the number of the update; without a learning rate, nothing else tells updates apart."""
+    """Masks depend on the number of the update; at a learning rate of 0, only they differ between updates."""
     run = training(tmp_path / "a", dropout=0.5, graphs=True)
     losses, loaded, found = run.losses(0.1).train(), run.load(batches(run)[0]), []
     for run.state.updates in (0, 0, 0, 7, 8, 7):

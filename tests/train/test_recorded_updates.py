@@ -173,7 +173,7 @@ def test_an_update_with_many_ids_is_not_recorded() -> None:
 
 
 def test_without_a_gpu_it_is_said_that_nothing_is_recorded(tmp_path: Path) -> None:
-    """The key is set for another machine, or in vain."""
+    """The key may have been set for another machine."""
     with pytest.warns(UserWarning, match=r"train\.graphs: without a GPU, updates are not recorded\."):
         run = tiny_training(tmp_path, graphs=True)
     assert run.recorded is None
