@@ -18,10 +18,16 @@ from torch import nn
 from convs2s.base.code_folders import chosen_folder
 from convs2s.base.compilation import CHOICE
 from convs2s.base.files import write_lines
-from convs2s.engine.train.layers import FastDropout, FastGluConvolution, fast_softmax_loss
+from convs2s.engine.train.layers import (
+    FastDropout,
+    FastGluConvolution,
+    FastMultistepAttention,
+    fast_softmax_loss,
+)
 from convs2s.ids.vocabulary import EOS, PAD
 from convs2s.model.glu_block import GluConvolution
 from convs2s.model.initialization import fold_weight_norm
+from convs2s.model.multistep_attention import MultistepAttention
 from convs2s.model.precision import Precision
 from convs2s.model.seq2seq import Seq2Seq
 from convs2s.search.beam_search import BeamSearch
@@ -44,6 +50,7 @@ def train() -> None:
     """Compute a gradient."""
     model = build_model()
     replace_modules(model, GluConvolution, FastGluConvolution)
+    replace_modules(model, MultistepAttention, FastMultistepAttention)
     replace_modules(model, nn.Dropout, FastDropout)
     losses = SummedLoss(model, 0.1, fast_softmax_loss)
     real = BATCH.flatten().nonzero()[:, 0]  # indices of the tokens that are not padding

@@ -28,9 +28,16 @@ from convs2s.engine.agreement import (
     relative_difference,
     warn_of_difference,
 )
-from convs2s.engine.train.layers import FastDropout, FastGluConvolution, dropout, fast_softmax_loss
+from convs2s.engine.train.layers import (
+    FastDropout,
+    FastGluConvolution,
+    FastMultistepAttention,
+    dropout,
+    fast_softmax_loss,
+)
 from convs2s.ids.batching import Indices
 from convs2s.model.glu_block import GluConvolution
+from convs2s.model.multistep_attention import MultistepAttention
 from convs2s.train.loss import softmax_loss
 from convs2s.train.loss_in_parts import LossInParts
 from convs2s.train.training import Training
@@ -92,6 +99,11 @@ FAST_LAYERS = (
         "convs2s/model/glu_block.py",
         use_modules(GluConvolution, FastGluConvolution),
     ),
+    FastLayer(
+        "The CPU's attention",
+        "convs2s/model/multistep_attention.py",
+        use_modules(MultistepAttention, FastMultistepAttention),
+    ),
     FastLayer("The CPU's fast dropout", "torch.nn.Dropout", use_modules(nn.Dropout, FastDropout)),
     FastLayer("The CPU's fast loss", "convs2s/train/loss.py", use_softmax),
 )
@@ -115,13 +127,26 @@ def choose_layers(training: Training) -> None:
     device = training.workers.device.type
     if device not in ("cpu", "cuda") or training.params.compile or not is_engine_wanted():
         return
-    buffers = {buffer: buffer.clone() for buffer in training.model.buffers()}
     if device == "cpu":
         choose_fast_layers(training)
     else:
         choose_parts(training)
-    for buffer, before in buffers.items():
-        buffer.copy_(before)  # such as the running means of a batch norm
+
+
+def is_same_with(training: Training, threads: int) -> bool:
+    """Return whether a batch has the same loss and gradients with so many threads, to the last bit."""
+    now = torch.get_num_threads()
+    half = training.state.precision == "bfloat16"
+    pairs = choose_alike(longer_sides(training), training.params.max_tokens)
+    with torch.autocast("cpu", torch.bfloat16, enabled=half):
+        expected = loss_and_gradients(training, {}, pairs)
+        torch.set_num_threads(threads)
+        try:
+            found = loss_and_gradients(training, {}, pairs)
+        finally:
+            torch.set_num_threads(now)
+    results = zip((expected.loss, *expected.gradients), (found.loss, *found.gradients), strict=True)
+    return all(torch.equal(*result) for result in results)
 
 
 def choose_fast_layers(training: Training) -> None:
@@ -178,21 +203,44 @@ def find_fault(
     return describe_difference("gradients", max(relative_difference(*pair, least) for pair in pairs))
 
 
-def loss_and_gradients(training: Training, chosen: Mapping[FastLayer, bool]) -> LossAndGradients:
-    """Return the summed loss of a few pairs with the chosen layers, and the gradients of trained weights."""
+def loss_and_gradients(
+    training: Training, chosen: Mapping[FastLayer, bool], pairs: Indices | None = None
+) -> LossAndGradients:
+    """Return the summed loss with the chosen layers, and the gradients of trained weights.
+
+    Args:
+        pairs: the numbers of those to compute it of; None: a few of all lengths.
+    """
     use(training, chosen)
-    sides = training.train.source, training.train.target
-    pairs = choose_pairs(np.maximum(*(side.lengths for side in sides)))
+    if pairs is None:
+        pairs = choose_pairs(longer_sides(training))
     inputs = training.inputs(training.train, pairs)
     parameters = [weight for weight in training.model.parameters() if weight.requires_grad]
     device = training.workers.device
     is_gpu = device.type == "cuda"
     masks = nullcontext() if is_gpu else EngineMasks()
-    with torch.random.fork_rng(devices=[device] if is_gpu else []), masks:
-        torch.manual_seed(training.seed)
-        loss, _ = training.losses(training.params.label_smoothing).train()(*inputs, None)
-        gradients = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
+    buffers = {buffer: buffer.clone() for buffer in training.model.buffers()}
+    try:
+        with torch.random.fork_rng(devices=[device] if is_gpu else []), masks:
+            torch.manual_seed(training.seed)
+            loss, _ = training.losses(training.params.label_smoothing).train()(*inputs, None)
+            gradients = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
+    finally:
+        for buffer, before in buffers.items():
+            buffer.copy_(before)  # such as the running means of a batch norm
     return LossAndGradients(loss.detach(), gradients)
+
+
+def longer_sides(training: Training) -> NDArray[Any]:
+    """Return the length of the longer side of each pair."""
+    return np.maximum(training.train.source.lengths, training.train.target.lengths)
+
+
+def choose_alike(lengths: NDArray[Any], max_tokens: int) -> Indices:
+    """Return the numbers of pairs of about the same length, longer than most, that fill a batch."""
+    order = lengths.argsort(kind="stable")
+    first = 3 * len(order) // 4
+    return order[first : first + max(1, max_tokens // int(lengths[order[first]]))]
 
 
 def choose_pairs(lengths: NDArray[Any]) -> Indices:

@@ -14,7 +14,13 @@ from torch import Tensor, nn
 from torch.testing import assert_close
 
 from convs2s.engine.train import loops as train_loops
-from convs2s.engine.train.layers import FastDropout, FastGluConvolution, draw_key, drop
+from convs2s.engine.train.layers import (
+    FastDropout,
+    FastGluConvolution,
+    FastMultistepAttention,
+    draw_key,
+    drop,
+)
 from convs2s.model.glu_block import GluConvolution
 from convs2s.train.loop import train
 from convs2s.train.training import Training
@@ -101,6 +107,29 @@ def test_dropout_masks_come_back_with_the_seed() -> None:
         torch.set_num_threads(before)
     for mask in masks[1:]:
         assert torch.equal(mask, masks[0])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_the_gradient_of_attention_does_not_depend_on_threads(dtype: torch.dtype) -> None:
+    """PyTorch's does, if a thread's rows are worth waking it. It is that of PyTorch but for rounding."""
+    generator = torch.Generator().manual_seed(1)
+    random = torch.randn(2, 60, 60, 18, generator=generator)
+    scores = random[0].to(dtype)
+    scores[:7, :, 3:] = -math.inf  # padding
+    results: list[torch.Tensor] = []
+    before = torch.get_num_threads()
+    try:
+        for threads in (1, 2, 5):
+            torch.set_num_threads(threads)
+            leaf = scores.clone().requires_grad_()
+            results += torch.autograd.grad(FastMultistepAttention.softmax(leaf), leaf, random[1])
+    finally:
+        torch.set_num_threads(before)
+    assert results[0].dtype == dtype
+    assert all(torch.equal(result, results[0]) for result in results[1:])
+    leaf = scores.double().requires_grad_()
+    (exact,) = torch.autograd.grad(leaf.softmax(-1), leaf, random[1].double())
+    assert_close(results[0].double(), exact, atol=1e-6, rtol=1e-2 if dtype == torch.bfloat16 else 1e-5)
 
 
 def losses_and_gradients(run: Training, smoothing: float, entries: Tensor | None) -> list[Tensor]:

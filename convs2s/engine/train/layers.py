@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from convs2s.engine.loops import run_loop
 from convs2s.engine.train import loops as train_loops
 from convs2s.model.glu_block import GluConvolution
+from convs2s.model.multistep_attention import MultistepAttention
 
 ROWS = 32
 ENTRIES = 64  # the same for the vocabulary entries of the softmax layer
@@ -135,6 +136,35 @@ class _GluConvolution(torch.autograd.Function):
         gx = gh.new_empty(len(gh), ctx.shape[2])
         run_loop(train_loops.windows_backward, ctx.shape[0], gwindows.numel(), gwindows, gx, *ctx.window)
         return gx.view(ctx.shape), gy.t() @ windows, sums.sum(dim=0), None, None, None
+
+
+class _Softmax(torch.autograd.Function):
+    """Softmax over the last dimension, in float32.
+
+    PyTorch's gradient is rounded otherwise by one thread than by several.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor) -> Tensor:
+        weights = torch.softmax(scores, dim=-1, dtype=torch.float32)
+        ctx.save_for_backward(weights)
+        ctx.dtype = scores.dtype
+        return weights
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        (weights,) = ctx.saved_tensors
+        rows = weights.flatten(0, -2)
+        result = torch.empty_like(rows)
+        above = gradients[0].contiguous().view_as(rows)
+        run_loop(train_loops.softmax_backward, len(rows), rows.numel(), above, rows, result)
+        return result.view_as(weights).to(ctx.dtype)
+
+
+class FastMultistepAttention(MultistepAttention):
+    """MultistepAttention whose gradient is the same for any number of threads."""
+
+    softmax = staticmethod(_Softmax.apply)
 
 
 def fast_softmax_loss(

@@ -113,6 +113,19 @@ def glu_backward(gh, y, bias, gy, sums, start, stop):
 
 
 @vectorized
+def softmax_backward(gweights, weights, gscores, start, stop):
+    """Write the gradient of the scores from that of their softmax; items are rows."""
+    columns = weights.shape[1]
+    for i in range(start, stop):
+        above, row, target = gweights[i], weights[i], gscores[i]
+        mean = ZERO
+        for j in range(columns):
+            mean += above[j] * row[j]
+        for j in range(columns):
+            target[j] = (above[j] - mean) * row[j]
+
+
+@vectorized
 def largest(row, bias, lanes):
     """Return the largest element of row + bias; `lanes` is overwritten with the maxima of every LANES-th."""
     whole = len(bias) - len(bias) % LANES

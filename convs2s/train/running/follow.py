@@ -17,6 +17,7 @@ from convs2s.train.running.checkpoint_copies import CheckpointCopies
 from convs2s.train.running.checkpoint_writer import CheckpointWriter
 from convs2s.train.running.curves import Events
 from convs2s.train.running.forecast import Forecast
+from convs2s.train.running.free_cores import ThreadsByCores
 from convs2s.train.running.work_folder import WorkFolder
 from convs2s.train.training import Session, Training
 
@@ -50,7 +51,11 @@ def train_to_end(
     saved = time.monotonic()
     limit = math.inf if run.checkpoint_minutes is None else 60.0 * run.checkpoint_minutes
     on_gpu = training.workers.device.type != "cpu"
-    with defer_signals(training.signals), CheckpointWriter(folder, copies, in_thread=on_gpu) as writer:
+    with (
+        defer_signals(training.signals),
+        CheckpointWriter(folder, copies, in_thread=on_gpu) as writer,
+        ThreadsByCores(training) as threads,
+    ):
         for report in reports:
             writer.check()
             seconds = time.perf_counter() - begin  # of training or validation, without what is done here
@@ -63,6 +68,8 @@ def train_to_end(
                     progress.say(said)
                 if events and state.curve and state.curve[-1]["update"] == report.update:
                     events.add([state.curve[-1]], [])
+                if said := threads.follow():
+                    progress.say(said)
                 is_due = report.update % run.checkpoint_updates == 0 or time.monotonic() - saved >= limit
             else:
                 progress.add_epoch(report.record, report.is_best, seconds)

@@ -1,19 +1,26 @@
-"""Whether a training on a CPU has the cores for its threads: beside other processes, more are slower."""
+"""As many threads for a training on a CPU as other processes leave cores: with more, it is slower.
 
+A thread that waits for a core holds up the others: two can be half as fast as one.
+"""
+
+import math
 import os
 import time
 from pathlib import Path
+from types import TracebackType
 
 import torch
 
 from convs2s.base.messages import inflect
+from convs2s.train.choose_layers import is_same_with
+from convs2s.train.training import Training
 
 STAT = Path("/proc/stat")
-SECONDS = 0.1
-"""How long other processes are watched, while this one waits."""
+FIRST, LONGEST = 0.5, 10.0
+"""Seconds between two looks at other processes: an interval is twice the one before, if not longer."""
 IDLE, IOWAIT = 3, 4  # columns of /proc/stat
 NEARLY = 0.5
-"""Threads for which there may be no core: short work of others is no reason to complain."""
+"""Threads for which there may be no core: short work of others is no reason to have fewer."""
 
 
 def read_times(stat: str) -> dict[int, tuple[int, int]]:
@@ -38,29 +45,71 @@ def count_free(before: str, after: str) -> float:
     return free
 
 
-def warn_if_busy(workers: int) -> str | None:
-    """Return a warning if other processes use the cores that the threads of all workers need; or None.
+class ThreadsByCores:
+    """Gives a training on a CPU as many threads as there are free cores, and at most those that it had.
 
-    Nothing is changed: another number of threads would round differently.
+    Only if it is one process, OMP_NUM_THREADS is not set, and results stay the same to the last bit: before
+    another number of threads is used, loss and gradients of a few sentence pairs are computed with both.
+    Otherwise, a warning says once what other processes take. Elsewhere than on Linux nothing is done.
     """
-    if not STAT.is_file():
-        return None
-    before = STAT.read_text()
-    time.sleep(SECONDS)
-    after = STAT.read_text()
-    threads = torch.get_num_threads()
-    cores = len(read_times(before))
-    free = count_free(before, after)
-    if not cores or workers * threads <= free + NEARLY:
-        return None
-    warning = (
-        f"warning: other processes use {cores - free:.1f} of {inflect(cores, 'core')}, and training has "
-        f"{inflect(workers * threads, 'thread')}, so it is slower than alone."
-    )
-    fewer = max(int(free / workers), 1)
-    if fewer < threads:
-        warning += (
-            " A thread that waits for a core holds up the others: two can be half as fast as one. With "
-            f"fewer, which round differently: OMP_NUM_THREADS={fewer}"
+
+    def __init__(self, training: Training) -> None:
+        workers = training.workers
+        self.training, self.processes = training, workers.local
+        self.most = torch.get_num_threads()
+        self.same = {self.most}  # numbers of threads that give the same results
+        self.may_change = workers.count == 1 and "OMP_NUM_THREADS" not in os.environ
+        self.interval = FIRST if workers.device.type == "cpu" and STAT.is_file() else math.inf
+        self.said = False
+        self.look()
+
+    def __enter__(self) -> "ThreadsByCores":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        torch.set_num_threads(self.most)
+
+    def look(self) -> None:
+        """Note how busy the cores have been so far, and this process."""
+        self.stat = STAT.read_text() if self.interval < math.inf else ""
+        self.own, self.since = time.process_time(), time.monotonic()
+
+    def follow(self) -> str | None:
+        """Between two updates: have as many threads as cores are free; return what is to be said, or None."""
+        passed = time.monotonic() - self.since
+        if passed < self.interval:
+            return None
+        cores = len(read_times(self.stat))
+        # The cores that the training has used are free for it.
+        used = self.processes * (time.process_time() - self.own) / passed
+        free = count_free(self.stat, STAT.read_text()) + used
+        self.interval = min(2 * self.interval, LONGEST)
+        wanted = min(max(int(free / self.processes + NEARLY), 1), self.most)
+        taken = f"other processes use {max(cores - free, 0.0):.1f} of {inflect(cores, 'core')}"
+        said = self.change(wanted, taken)
+        self.look()
+        return said
+
+    def change(self, wanted: int, taken: str) -> str | None:
+        """Have so many threads, if that is possible; return what is to be said, or None."""
+        now = torch.get_num_threads()
+        if wanted == now:
+            return None
+        if not self.may_change or not (wanted in self.same or is_same_with(self.training, wanted)):
+            self.interval = math.inf  # this is said once
+            return (
+                f"warning: {taken}, and training has {inflect(self.processes * now, 'thread')}, so it is "
+                "slower than alone. A thread that waits for a core holds up the others: two can be half as "
+                f"fast as one. With fewer, which may round differently: OMP_NUM_THREADS={wanted}"
+            )
+        self.same.add(wanted)
+        torch.set_num_threads(wanted)
+        if self.said:
+            return None
+        self.said = True
+        return (
+            f"{taken.capitalize()}: training goes on with {inflect(wanted, 'thread')}, and has more again "
+            "when cores are free, with the same results."
         )
-    return warning

@@ -27,7 +27,6 @@ from convs2s.train.running.checkpoint import TrainingCheckpoint, load_mean, weig
 from convs2s.train.running.checkpoint_copies import CheckpointCopies
 from convs2s.train.running.curves import write_curves
 from convs2s.train.running.follow import defer_signals, end_after, train_to_end
-from convs2s.train.running.free_cores import warn_if_busy
 from convs2s.train.running.job import Job, digest_of_library, list_changed, training_fingerprint
 from convs2s.train.running.launch import LAUNCHER, launch
 from convs2s.train.running.work_folder import START_MARK, WorkFolder, hold
@@ -156,8 +155,6 @@ def begin(training: Training, folder: WorkFolder, copies: CheckpointCopies | Non
             print(f"products stay in {precision}, as the training began on another machine.", file=sys.stderr)
         if change := describe_change(training):
             print(change, file=sys.stderr)
-        if workers.device.type == "cpu" and (warning := warn_if_busy(workers.local)):
-            print(warning, file=sys.stderr)
     if workers.count == 1:
         return
     versions = folder.prints | {"PyTorch": str(torch.__version__), "code of convs2s": digest_of_library()}
