@@ -166,7 +166,7 @@ class Direction:
         given = totals > 0
         self.scales[given] = np.exp(-posteriors.digammas(totals[given]))
         counts = nulls[self.occurs] + posteriors.ALPHA
-        logarithms = posteriors.digammas(counts) - posteriors.digamma(counts.sum())
+        logarithms = posteriors.digammas(counts) - posteriors.digammas(counts.sum(keepdims=True))
         self.nulls[self.occurs] = np.maximum(np.exp(logarithms), posteriors.FLOOR)
         return f"tension {self.tension:.3f}"
 

@@ -69,15 +69,22 @@ class LinkModel(NamedTuple):
     """exp(-tension i / n)."""
 
 
-class DenseRow(NamedTuple):
-    """The values of the generated word in use, by given word."""
+class Row(NamedTuple):
+    """The values of the generated word in use, and what the loops find about a sentence on the way.
 
-    seen: Ids
-    """The last generated word that occurred with this given word."""
+    The first three are in the order of its values. For rare words, these few numbers stay close together.
+    """
+
+    words: Ids
+    """The given words."""
     probabilities: Doubles
     counts: Doubles
-    words: Ids
-    """The given words of this row, in the order of its values."""
+    indices: Ids
+    """Where each given word is in these three, or would be: it is there if `words` has it at this index."""
+    found: Ids
+    """The index of each word of the given sentence."""
+    weights: Doubles
+    """A number for each word of the given sentence; the probability that it is linked is proportional."""
 
 
 def make_model(scales: Doubles, nulls: Floats, lengths: Offsets, tension: float) -> LinkModel:
@@ -128,19 +135,20 @@ def given_words(table: Table, occurrence: int) -> tuple[Ids, int, int, int]:
 
 
 @compiled()
-def empty_row(model: LinkModel) -> DenseRow:
-    """Return a row of no word."""
-    size = len(model.scales)
-    seen, words = np.full(size, -1, np.int32), np.empty(size, np.int32)
-    return DenseRow(seen, np.empty(size), np.empty(size), words)
+def empty_row(model: LinkModel) -> Row:
+    """Return a row of no word, with room for all given words."""
+    size, longest = len(model.scales), len(model.begins)
+    return Row(
+        np.empty(size, np.int32), np.empty(size), np.empty(size), np.zeros(size, np.int32),
+        np.empty(longest, np.int32), np.empty(longest),
+    )  # fmt: skip
 
 
 @compiled()
 def weigh(
-    word: int, given: Ids, m: int, j: int, values: Floats, size: int, row: DenseRow, model: LinkModel,
-    weights: Doubles,
-) -> tuple[int, float, float]:  # fmt: skip
-    """Write a weight for each word of the given sentence; the probability that it is linked is proportional.
+    word: int, given: Ids, m: int, j: int, values: Floats, size: int, row: Row, model: LinkModel
+) -> tuple[int, float, float]:
+    """Write the weight of each word of the given sentence to the row, and where it is in the row.
 
     Args:
         word: the generated word, at position j of m; its row has these values.
@@ -155,17 +163,20 @@ def weigh(
     z, total = 0.0, 0.0
     for i in range(len(given)):
         other = given[i]
-        if row.seen[other] != word:
-            row.seen[other] = word
-            row.words[size] = other
-            row.probabilities[other] = max(values[size] * model.scales[other], FLOOR)
-            row.counts[other] = 0.0
+        index = row.indices[other]
+        if index >= size or row.words[index] != other:
+            index = size
+            row.indices[other] = index
+            row.words[index] = other
+            row.probabilities[index] = max(values[index] * model.scales[other], FLOOR)
+            row.counts[index] = 0.0
             size += 1
+        row.found[i] = index
         # exp(-tension |i/n - j/m|), with no exp per word
         prior = min(model.rise[begin + i] * down, up * model.fall[begin + i])
         z += prior
-        weights[i] = prior * row.probabilities[other]
-        total += weights[i]
+        row.weights[i] = prior * row.probabilities[index]
+        total += row.weights[i]
     null = NULL_PROBABILITY * model.nulls[word]
     scale = (1.0 - NULL_PROBABILITY) / z
     total = null + total * scale
@@ -189,13 +200,13 @@ def expect_words(
         The total t of each given word over these rows, in multiples of 1 / UNIT.
     """
     totals = np.zeros(len(model.scales), np.int64)
-    row, weights = empty_row(model), np.empty(len(model.begins))
+    row = empty_row(model)
     for word in range(first, last):
         size, unlinked, distance = 0, 0.0, 0.0
         values = table.values[table.starts[word] : table.starts[word + 1]]
         for occurrence in table.occurrences[table.places[word] : table.places[word + 1]]:
             given, _, m, j = given_words(table, occurrence)
-            size, share, null = weigh(word, given, m, j, values, size, row, model, weights)
+            size, share, null = weigh(word, given, m, j, values, size, row, model)
             unlinked += null
             # fast_align's posterior distance, unlike its prior, counts j from 0, so it fits tensions of about
             # 7 where 12 would be exact. The dictionary must match fast_align's (T33), so we do the same.
@@ -203,14 +214,14 @@ def expect_words(
             behind = j / m
             away = 0.0
             for i in range(len(given)):
-                row.counts[given[i]] += weights[i] * share
-                away += abs(model.place[begin + i] - behind) * weights[i]
+                row.counts[row.found[i]] += row.weights[i] * share
+                away += abs(model.place[begin + i] - behind) * row.weights[i]
             distance += away * share
         nulls[word], distances[word] = unlinked, distance
+        counts = row.counts[:size] + ALPHA
         for v in range(size):
-            count = row.counts[row.words[v]] + ALPHA
-            totals[row.words[v]] += round(count * UNIT)
-            values[v] = math.exp(digamma(count))
+            totals[row.words[v]] += round(counts[v] * UNIT)
+        values[:] = np.exp(digammas(counts))
     return totals
 
 
@@ -220,38 +231,37 @@ def choose_links(first: int, last: int, table: Table, model: LinkModel, chosen: 
 
     It is the most probable one. Ties go to no link, then to the leftmost position, as in fast_align.
     """
-    row, weights = empty_row(model), np.empty(len(model.begins))
+    row = empty_row(model)
     for word in range(first, last):
         size = 0
         values = table.values[table.starts[word] : table.starts[word + 1]]
         for occurrence in table.occurrences[table.places[word] : table.places[word + 1]]:
             given, k, m, j = given_words(table, occurrence)
-            size, share, null = weigh(word, given, m, j, values, size, row, model, weights)
+            size, share, null = weigh(word, given, m, j, values, size, row, model)
             # Rounded to float32: without, equal posteriors differ in their last bits.
             highest, position = np.float32(null), -1
             for i in range(len(given)):
-                posterior = np.float32(weights[i] * share)
+                posterior = np.float32(row.weights[i] * share)
                 if posterior > highest:
                     highest, position = posterior, i
             chosen[table.generated_offsets[k] + j] = position
 
 
-@compiled()
-def digamma(x: float) -> float:
-    """Return the derivative of log(gamma(x)) for x > 0, to about 1e-12 (Abramowitz & Stegun 6.3.18)."""
-    shift = 0.0
-    while x < 10.0:  # where the series below is not yet exact: digamma(x) = digamma(x + 2) - 1/x - 1/(x + 1)
-        shift += (2.0 * x + 1.0) / (x * (x + 1.0))
-        x += 2.0
-    y = 1.0 / (x * x)
-    series = y * (1 / 12 - y * (1 / 120 - y * (1 / 252 - y * (1 / 240 - y / 132))))
-    return math.log(x) - 0.5 / x - series - shift
-
-
-@compiled()
+@compiled(error_model="numpy")  # without a test for each division, processors compute several at once
 def digammas(numbers: Doubles) -> Doubles:
-    """Return the digamma of each number."""
-    results = np.empty(len(numbers))
+    """Return the derivative of log(gamma(x)) for each x > 0, to about 1e-12 (Abramowitz & Stegun 6.3.18)."""
+    results, shifts = numbers.copy(), np.zeros(len(numbers))
     for k in range(len(numbers)):
-        results[k] = digamma(numbers[k])
+        # Up to 10, the series below is not yet exact: digamma(x) = digamma(x + 2) - 1/x - 1/(x + 1).
+        x, shift = numbers[k], 0.0
+        for _ in range(5):
+            is_low = x < 10.0
+            shift += (2.0 * x + 1.0) / (x * (x + 1.0)) if is_low else 0.0
+            x += 2.0 if is_low else 0.0
+        results[k], shifts[k] = x, shift
+    for k in range(len(numbers)):
+        x = results[k]
+        y = 1.0 / (x * x)
+        series = y * (1 / 12 - y * (1 / 120 - y * (1 / 252 - y * (1 / 240 - y / 132))))
+        results[k] = math.log(x) - 0.5 / x - series - shifts[k]
     return results

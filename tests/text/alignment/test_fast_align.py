@@ -5,21 +5,24 @@ import gzip
 import math
 import random
 import re
+import threading
 from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from benchmarks._aligners import PairLinks, systran
 from benchmarks.align import alignment_error_rate, equal_entries
-from convs2s.text.alignment import fast_align, word_ids
+from convs2s.text.alignment import fast_align, posteriors, word_ids
 from convs2s.text.alignment.fast_align import Direction, align
 from convs2s.text.alignment.link_counting import build_dictionary
-from convs2s.text.alignment.posteriors import FLOOR, digamma, given_words
+from convs2s.text.alignment.posteriors import FLOOR, digammas, given_words
 from convs2s.text.alignment.word_ids import Corpus
 from tests.text.alignment.corpora import number, pack, unpack
 from tests.text.alignment.test_diagonal_prior import distance_by_fast_align
@@ -90,8 +93,12 @@ class Reference:
             self.tension = min(max(self.tension + 20 * gradient, 0.1), 14.0)
         self.t = {}
         for other, row in counts.items():
-            total = digamma(sum(row.values()) + 0.01 * len(row))
-            self.t[other] = {word: math.exp(digamma(c + 0.01) - total) for word, c in row.items()}
+            counts_and_total = [c + 0.01 for c in row.values()]
+            counts_and_total.append(sum(counts_and_total))
+            *logarithms, total = digammas(np.array(counts_and_total)).tolist()
+            self.t[other] = {
+                word: math.exp(logarithm - total) for word, logarithm in zip(row, logarithms, strict=True)
+            }
 
     def links(self) -> list[int]:
         """Return the given position of each generated word, or -1."""
@@ -154,6 +161,44 @@ def test_neither_blocks_nor_threads_change_the_alignment(
     assert report.startswith("align: iteration 1 of 5: forward tension 4.000; backward tension 4.000\n")
     assert report.endswith(f"\nalign: linked {len(wanted)} sentence pairs\n")
     assert {path.suffix for path in tmp_path.iterdir()} == {"", ".npy"}  # no temporary folder
+
+
+def state(corpus: Corpus, folder: Path) -> list[bytes]:
+    """Return all numbers of a direction's model after three iterations, and the links that it chooses."""
+    folder.mkdir()
+    with ThreadPoolExecutor(fast_align.cores()) as threads:
+        direction = Direction(corpus.source, corpus.target, folder / "forward", threads)
+        for iteration in range(3):
+            direction.iterate(fit_tension=iteration > 0)
+        arrays = direction.table.values, direction.scales, direction.nulls, direction.choose()
+        return [*(array.tobytes() for array in arrays), direction.tension.hex().encode()]
+
+
+@pytest.mark.parametrize("threads", [2, 3, 8])
+def test_all_sums_are_the_same_for_any_number_of_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    """Sums of rounded numbers depend on their order, which differs between threads; links rarely show it."""
+    corpus, _ = numbered(tmp_path, permuted(200))
+    monkeypatch.setattr(fast_align, "cores", lambda: 1)
+    wanted = state(corpus, tmp_path / "one")
+    monkeypatch.setattr(fast_align, "cores", lambda: threads)
+    assert state(corpus, tmp_path / "several") == wanted
+
+
+@pytest.mark.parametrize("loop", ["count_values", "expect_words", "choose_links"])
+def test_all_cores_share_the_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loop: str) -> None:
+    """Each range of words waits for as many as there are cores: if fewer ran, the wait would break."""
+    side_by_side = threading.Barrier(3, timeout=30)
+    function = getattr(posteriors, loop)
+
+    def wait_and_run(*arguments: Any) -> Any:
+        side_by_side.wait()
+        return function(*arguments)
+
+    monkeypatch.setattr(fast_align, "cores", lambda: 3)
+    monkeypatch.setattr(posteriors, loop, wait_and_run)
+    assert all(aligned(tmp_path, permuted(20)))
 
 
 def test_empty_sides_have_no_links_and_change_nothing_else(tmp_path: Path) -> None:
