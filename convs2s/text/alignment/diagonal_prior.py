@@ -52,8 +52,8 @@ def expected_distance(lengths: NDArray[np.int64], tension: float) -> float:
             place = j / m
             up = math.exp(tension * j / m)
             distance = 0.0
-            for i in range(n):
-                distance += abs(places[i] - place) * min(rise[i] / up, up / rise[i])
+            for term in np.abs(places - place) * np.minimum(rise / up, up / rise):
+                distance += term
             total += pairs * distance / swapped_normalizer(j, n, m, tension)
     return total
 
