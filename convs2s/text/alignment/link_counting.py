@@ -1,8 +1,6 @@
 """Links of an aligned corpus -> dictionary of unknown words (§4.3, T33), and alignment candidates (§5.4)."""
 
-from collections import defaultdict
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -18,21 +16,8 @@ HELD_LINKS = 1 << 22
 """Links that are counted at once, at least."""
 
 
-class Competitor(NamedTuple):
-    """A target word that competes for the dictionary's entry of a source word; both are ids."""
-
-    source: int
-    target: int
-    links: int
-    """Links between the two."""
-    source_links: int
-    """Links of the source word with any target word."""
-    frequency: int
-    """Occurrences of the target word."""
-
-
-def build_dictionary(corpus: Corpus, words: list[list[str]], links: Iterable[Links]) -> list[Entry]:
-    """Return an entry for each source word that has a link, in code point order of source words.
+def build_dictionary(corpus: Corpus, words: list[list[str]], links: Iterable[Links]) -> Iterator[Entry]:
+    """Yield an entry for each source word that has a link, in code point order of source words.
 
     The entry has the target word that is linked most often. Among words linked about as often, it has the one
     that is rarest in the corpus: punctuation and articles are occasionally linked with everything, and a word
@@ -47,22 +32,20 @@ def build_dictionary(corpus: Corpus, words: list[list[str]], links: Iterable[Lin
     most = np.zeros_like(totals)
     np.maximum.at(most, sources, counts)
     near = counts >= NEAR_TIE * most[sources]
+    sources, targets, counts = sources[near], targets[near], counts[near]
     frequencies = np.zeros(len(words[1]), np.int64)
     add_frequencies(corpus.target.ids, frequencies)
-    columns = sources, targets, counts, totals[sources], frequencies[targets]
-    choices = defaultdict[int, list[Competitor]](list)
-    for row in np.stack(columns, axis=1)[near].tolist():
-        choice = Competitor(*row)
-        choices[choice.source].append(choice)
+    source_ranks, target_ranks = map(code_point_ranks, words)
+    order = np.lexsort((target_ranks[targets], -counts, frequencies[targets], source_ranks[sources]))
+    is_best = np.diff(sources[order], prepend=-1) != 0
+    for best in order[is_best]:
+        source = words[0][sources[best]]
+        yield Entry(source, words[1][targets[best]], int(counts[best]), int(totals[sources[best]]))
 
-    def rank(choice: Competitor) -> tuple[int, int, str]:
-        return choice.frequency, -choice.links, words[1][choice.target]
 
-    best = [min(competing, key=rank) for competing in choices.values()]
-    return sorted(
-        Entry(words[0][choice.source], words[1][choice.target], choice.links, choice.source_links)
-        for choice in best
-    )
+def code_point_ranks(words: list[str]) -> Offsets:
+    """Return each word's place in code point order."""
+    return np.argsort(sorted(range(len(words)), key=words.__getitem__))
 
 
 def build_candidates(corpus: Corpus, links: Iterable[Links], most: int) -> Candidates:

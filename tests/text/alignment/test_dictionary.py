@@ -13,7 +13,7 @@ HEADER = "source\ttarget\tcount\tlinks\n"
 
 def build_dictionary(folder: Path, pairs: list[tuple[str, str]], links: LinkLists) -> list[Entry]:
     """Return the dictionary of a corpus with these links."""
-    return link_counting.build_dictionary(*number(folder, pairs), pack(links))
+    return list(link_counting.build_dictionary(*number(folder, pairs), pack(links)))
 
 
 def test_the_most_frequent_partner_is_taken_with_its_counts(tmp_path: Path) -> None:
