@@ -9,8 +9,9 @@ such as the aligner's tables, which the system drops where others need room, so 
 the machine that a corpus needs. Disk is that of the folder. All three are sampled, and Linux only. With
 --json, sizes can be measured one by one: the second table has all that are in the file.
 
-Extrapolated values are the larger of a power law, whose exponent is shown, and of a straight line. The error
-is that of the largest measured size if it is extrapolated from the others in the same way.
+Extrapolated values are on a straight line through the measured ones: in the number of pairs for time and
+disk, in the number of distinct words for memory. The error is that of the largest measured size if it is
+extrapolated from the others in the same way.
 """
 
 import argparse
@@ -30,7 +31,7 @@ import pandas as pd
 import psutil
 from numpy.typing import NDArray
 
-from benchmarks.corpus import sample
+from benchmarks.corpus import EXPONENT, sample
 from benchmarks.harness import Report, program, run_process
 from convs2s.base.files import read_json, write_folder, write_json
 from convs2s.config.load import load_params
@@ -41,6 +42,8 @@ VALID_PAIRS = 1000
 VOCABULARY = 40_000
 SAMPLE_SECONDS = 0.2
 PAPER_PAIRS = 36_000_000
+GROWTH = {"seconds": 1.0, "cpu_seconds": 1.0, "memory": 1 / EXPONENT, "disk": 1.0}
+"""The power of the number of pairs with which each cost grows: for memory, that of distinct words in them."""
 
 # Each stage with its arguments, as in dvc.yaml.
 STAGES = {
@@ -97,7 +100,7 @@ def measure(options: argparse.Namespace, report: Report) -> None:
         with tempfile.TemporaryDirectory(dir=options.folder) as folder:
             for stage, cost in measure_all(Path(folder), pairs, options.params, options.last):
                 report.add(stage, f"{pairs:,}", *astuple(cost), stage=stage, pairs=pairs, **asdict(cost))
-    report.table(("stage", "quantity", "exponent", f"at {PAPER_PAIRS:,} pairs", "error"))
+    report.table(("stage", "quantity", f"at {PAPER_PAIRS:,} pairs", "error"))
     for row in estimate(pd.DataFrame(report.results)):
         report.print_row(row)
 
@@ -112,31 +115,27 @@ def estimate(rows: pd.DataFrame) -> list[tuple[object, ...]]:
         costs = table.loc[[stage]].sort_values("pairs")
         if len(costs) < 3:
             continue
-        for quantity in Cost.__annotations__:
-            exponent, value, error = extrapolate(costs["pairs"].to_numpy(), costs[quantity].to_numpy())
-            estimates.append((stage, quantity, exponent, value, f"{error:+.0%}"))
+        for quantity, power in GROWTH.items():
+            value, error = extrapolate(costs["pairs"].to_numpy(), costs[quantity].to_numpy(), power)
+            estimates.append((stage, quantity, value, f"{error:+.0%}"))
     return estimates
 
 
-def extrapolate(pairs: NDArray[np.int64], values: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Return the exponent, the value for the paper's corpus, and the relative error of the last value.
+def extrapolate(pairs: NDArray[np.int64], values: NDArray[np.float64], power: float) -> tuple[float, float]:
+    """Return the value for the paper's corpus, and the relative error of the last value.
 
     Args:
         pairs: at least three sizes, in ascending order.
         values: measured at these sizes.
+        power: of the number of pairs in which the values are a straight line.
     """
 
-    def predict(count: int, size: int) -> tuple[float, float]:
-        """Return the exponent and the value at a size, from the first `count` measurements."""
-        x = pairs[:count]
-        y = np.maximum(values[:count], 1e-3)
-        exponent, factor = np.polyfit(np.log(x), np.log(y), 1)
-        line = np.polyval(np.polyfit(x, y, 1, w=1 / y), size)
-        return float(exponent), float(max(np.exp(factor) * size**exponent, line))
+    def predict(count: int, size: int) -> float:
+        """Return the value at a size, from the first `count` measurements."""
+        x, y = pairs[:count] ** power, np.maximum(values[:count], 1e-3)
+        return float(np.polyval(np.polyfit(x, y, 1, w=1 / y), size**power))
 
-    exponent, value = predict(len(pairs), PAPER_PAIRS)
-    _, last_value = predict(len(pairs) - 1, pairs[-1])
-    return exponent, value, last_value / values[-1] - 1
+    return predict(len(pairs), PAPER_PAIRS), predict(len(pairs) - 1, pairs[-1]) / values[-1] - 1
 
 
 def measure_all(folder: Path, pairs: int, params: Path, last: str) -> Iterator[tuple[str, Cost]]:

@@ -367,14 +367,17 @@ def test_mapped_files_are_no_memory_that_a_stage_needs(tmp_path: Path) -> None:
 
 
 def test_costs_of_the_papers_corpus_are_extrapolated() -> None:
-    """What is constant stays so; what grows in line with the corpus does so from its base, or as a power."""
-    sizes = np.array([100, 200, 400])
-    factor = data_stages.PAPER_PAIRS / 400
-    assert data_stages.extrapolate(sizes, np.full(3, 150.0)) == pytest.approx((0.0, 150.0, 0.0), abs=1e-6)
-    exponent, value, error = data_stages.extrapolate(sizes, 50.0 + sizes)
-    assert (value, error) == pytest.approx((50.0 + data_stages.PAPER_PAIRS, 0.0), abs=1e-3)
-    assert 0.0 < exponent < 1.0
-    assert data_stages.extrapolate(sizes, sizes**1.5)[:2] == pytest.approx((1.5, 8000 * factor**1.5))
+    """What is constant stays so; all else grows from its base, in line with the pairs or a power of them."""
+    sizes, size = np.array([100, 200, 400]), data_stages.PAPER_PAIRS
+    for power in (1.0, 0.8):
+        values = 50.0 + sizes**power
+        constant = data_stages.extrapolate(sizes, np.full(3, 150.0), power)
+        assert constant == pytest.approx((150.0, 0.0), abs=1e-6)
+        assert data_stages.extrapolate(sizes, values, power) == pytest.approx(
+            (50.0 + size**power, 0.0), abs=1e-3
+        )
+        values[-1] /= 2
+        assert data_stages.extrapolate(sizes, values, power)[1] == pytest.approx(1.0)
 
 
 def test_alignment_error_rate() -> None:
