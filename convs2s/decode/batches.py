@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
+from convs2s.base.messages import is_out_of_memory
 from convs2s.ids.vocabulary import PAD
 from convs2s.text.words.characters import SENTENCE_ENDS
 
@@ -67,17 +68,20 @@ class FittingSentences:
         """Return the results of all rows of a batch, in as few parts as fit.
 
         Raises:
-            torch.OutOfMemoryError: if not even one sentence fits.
+            RuntimeError: PyTorch's, if not even one sentence fits.
         """
         results = list[Result]()
         while len(results) < rows:
             count = min(rows - len(results), self.most or rows)
             try:
                 results += search_part(slice(len(results), len(results) + count))
-            except torch.OutOfMemoryError:
-                if count == 1:
+                continue
+            except RuntimeError as error:
+                if count == 1 or not is_out_of_memory(error):
                     raise
-                self._halve(count, device)
+            # Not in the handler, where the error holds tensors. cuBLAS cannot take what PyTorch keeps.
+            torch.cuda.empty_cache()
+            self._halve(count, device)
         return results
 
     def _halve(self, count: int, device: torch.device) -> None:

@@ -29,6 +29,7 @@ SENTENCES = [
     ["ein", "Hund", "und", "noch", "ein", "Haus", "."],
     ["Haus"],
 ]
+NO_MEMORY = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
 NUMBERS = 5
 """Of the sentences that have words."""
 
@@ -41,14 +42,14 @@ class SmallMemory:
         failed: memory of the step that failed last.
     """
 
-    def __init__(self, model: SearchModel, most: int) -> None:
-        self.model, self.most = model, most
+    def __init__(self, model: SearchModel, most: int, error: RuntimeError) -> None:
+        self.model, self.most, self.error = model, most, error
         self.batches = list[int]()
         self.failed: weakref.ref[Tensor] | None = None
         self.max_source_tokens, self.max_target_tokens = model.max_source_tokens, model.max_target_tokens
 
     def restrict(self, tokens: Tensor) -> SearchModel:
-        narrow = SmallMemory(self.model.restrict(tokens), self.most)
+        narrow = SmallMemory(self.model.restrict(tokens), self.most, self.error)
         narrow.batches = self.batches
         return narrow
 
@@ -63,7 +64,7 @@ class SmallMemory:
     def step(self, tokens: Tensor, memory: Any, state: Any) -> Any:
         if len(tokens) > self.most:
             self.failed = weakref.ref(memory.keys)
-            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+            raise type(self.error)(*self.error.args)
         return self.model.step(tokens, memory, state)
 
 
@@ -75,9 +76,9 @@ def translator_of(folder: Path, **changes: Any) -> WordTranslator:
     return WordTranslator(model, parrot.source, parrot.target, parrot.params, parrot.device)
 
 
-def with_small_memory(translator: WordTranslator, most: int) -> SmallMemory:
+def with_small_memory(translator: WordTranslator, most: int, error: RuntimeError = NO_MEMORY) -> SmallMemory:
     """Make a translator's model one that holds so many rows, and return it."""
-    translator.model = SmallMemory(translator.model, most)
+    translator.model = SmallMemory(translator.model, most, error)
     return translator.model
 
 
@@ -120,10 +121,19 @@ def test_translations_are_the_same_in_smaller_parts(
     assert model.batches == [5, 2, 2, 1]
 
 
-def test_it_is_said_once_and_remembered(tmp_path: Path) -> None:
-    """Each attempt that fails takes time."""
+@pytest.mark.parametrize(
+    "error",
+    [
+        NO_MEMORY,
+        RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+        RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"),
+    ],
+    ids=["PyTorch", "cuBLAS", "cuDNN"],
+)
+def test_it_is_said_once_and_remembered(tmp_path: Path, error: RuntimeError) -> None:
+    """Each attempt that fails takes time. The libraries that PyTorch calls take memory of their own."""
     translator = translator_of(tmp_path, beam_size=1, n_best=1)
-    model = with_small_memory(translator, 1)
+    model = with_small_memory(translator, 1, error)
     with pytest.warns(UserWarning) as caught:
         translator.translate(SENTENCES * 2, False)
         translator.translate(SENTENCES, False)
