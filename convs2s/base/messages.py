@@ -18,7 +18,7 @@ TRAINING_MEMORY = "Lower train.max_tokens in params.yaml, or the widths of the m
 # Errors caused by files, values, other programs or the machine. Anything else is our bug.
 EXPECTED = (OSError, ValueError, FloatingPointError)
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "_STATUS_ALLOC_FAILED")
-"""What PyTorch's error says if a GPU or the machine has run out of memory; the last is of cuBLAS and cuDNN."""
+"""What the error of PyTorch, cuBLAS or cuDNN says if memory has run out, of a GPU or the machine."""
 
 
 def exit_without_reader() -> NoReturn:
