@@ -76,7 +76,7 @@ def parts(folder: Path, given_model: Sequence[str] = ()) -> list[Part]:
         Part("launches", "What an operation costs the host", (f"{here}.launches",), 50),
         Part("products", "Matrix products", (f"{here}.products",), 30),
         Part("search", "Search", (f"{here}.searches", *given_model), 80),
-        Part("updates", "Updates", (*updates, "version 1.0.0", "default"), 40),
+        Part("updates", "Updates", (*updates, "default", "in parts"), 40),
         Part("sentences", "Updates of 48 sentences", (*updates, *SMALL, "--tokens=1248"), 80),
         Part("preset", "The default preset, from text to BLEU", (f"{here}.preset", f"--out={trained}"), 100),
         Part("texts", "From text to text", (*text_to_text, "--device=cuda", "--processes=4"), 40,

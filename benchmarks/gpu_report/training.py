@@ -8,7 +8,6 @@ import torch
 
 from benchmarks.synthetic import narrow, only_batch, random_training
 from convs2s.config.model import ModelParams
-from convs2s.train.loss_in_parts import LossInParts
 from convs2s.train.training import Loaded, Training
 from pipelines.preset import preset_params
 
@@ -31,7 +30,7 @@ def model_params(preset: str, toy: bool) -> tuple[ModelParams, int]:
 def build_random(
     preset: str, tokens: int, device: torch.device, toy: bool, **changes: Any
 ) -> Iterator[Training]:
-    """Build the training of a preset's model on a random batch, with a GPU's layers and loss, on a CPU, too.
+    """Build the training of a preset's model on a random batch, with a GPU's layers, on a CPU, too.
 
     Args:
         tokens: in the batch, approximately.
@@ -41,7 +40,6 @@ def build_random(
     changes = {"precision": "bfloat16", "compile": True, **changes}
     with random_training(preset, model, (entries, entries), tokens, device, **changes) as training:
         training.lists_tokens = False
-        training.softmax = LossInParts()
         yield training
 
 

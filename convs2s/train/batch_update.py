@@ -1,22 +1,74 @@
 """An update: gradients of a batch's parts, summed over workers, then one optimizer step (§4.2)."""
 
 import dataclasses
+import functools
 import math
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from convs2s.train.recorded_updates import Ids
+from convs2s.base.messages import is_out_of_memory
+from convs2s.train.choose_layers import use_parts
+from convs2s.train.loss_in_parts import LossInParts
+from convs2s.train.recorded_updates import Ids, RecordedUpdates
 from convs2s.train.training import Loaded, Training, UpdateResult
 
 
 def queue_update(
     training: Training, losses: nn.Module, loaded: Loaded, learning_rate: float
 ) -> Float[Tensor, "3"]:
-    """Queue an update on the device; return loss and signals summed over workers, and the gradient norm."""
+    """Queue an update on the device; return loss and signals summed over workers, and the gradient norm.
+
+    If memory runs out, which is before weights are changed, the update is made again with what takes less, if
+    there is anything left to try.
+    """
+    try:
+        return try_to_queue(training, losses, loaded, learning_rate)
+    except RuntimeError as error:
+        take_less = find_what_takes_less(training) if is_out_of_memory(error) else None
+        if take_less is None:
+            raise
+    # Not in the handler, where the error holds the tensors of the update.
+    training.optimizer.clear_gradients()
+    take_less()
+    torch.cuda.empty_cache()  # cuBLAS cannot take what PyTorch keeps
+    return queue_update(training, losses, loaded, learning_rate)
+
+
+def find_what_takes_less(training: Training) -> Callable[[], None] | None:
+    """Return what makes the next updates take less memory; None if there is nothing left.
+
+    With several workers there is nothing, as the others wait for the gradients of this one.
+    """
+    recorded, softmax = training.recorded, training.softmax
+    if training.workers.count > 1:
+        return None
+    if recorded is not None and recorded.take_memory:
+        return functools.partial(stop_recording, training.workers.device, recorded)
+    if isinstance(softmax, LossInParts) and not softmax.is_used and softmax.most_parts > 1:
+        return functools.partial(use_parts, training, softmax)
+    return None
+
+
+def stop_recording(device: torch.device, recorded: RecordedUpdates) -> None:
+    """Drop the recorded updates, and say so."""
+    recorded.stop()
+    warnings.warn(
+        f"train.graphs: the memory of {device} does not hold an update beside the recorded ones. From now on "
+        "none is recorded, which takes longer and changes no result. Lower train.max_tokens, or end other "
+        "programs that use this memory.",
+        stacklevel=2,
+    )
+
+
+def try_to_queue(
+    training: Training, losses: nn.Module, loaded: Loaded, learning_rate: float
+) -> Float[Tensor, "3"]:
+    """Queue an update as `queue_update` does; PyTorch's error if memory runs out."""
     workers, batch, updates = training.workers, loaded.batch, training.state.updates
     seed_dropout(training, batch.shares[0])  # here, as a recorded update has one share, and cannot
     # Backward averages over workers, but we want the sum over all tokens of the batch, divided by their

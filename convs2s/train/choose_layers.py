@@ -1,9 +1,9 @@
 """The layers and the loss of a training: others than the plain ones, where they compute the same.
 
-On a CPU these are the engine's. On a GPU the loss is computed in parts, which takes less memory.
+On a CPU these are the engine's. On a GPU, once its memory has run out, the loss is computed in parts.
 
-When a training is built, the loss and the gradients of a few of its sentence pairs are computed both ways,
-with the same dropout masks. What changes them by more than rounding is left out. The pairs have very
+Before, the loss and the gradients of a few sentence pairs of the training are computed both ways, with the
+same dropout masks. What changes them by more than rounding is left out. The pairs have very
 different lengths, as an edit may act only from a position on, only at padding, or only at an end.
 """
 
@@ -22,7 +22,6 @@ from torch.overrides import TorchFunctionMode
 
 from convs2s.base.messages import is_out_of_memory
 from convs2s.engine.agreement import (
-    VARIABLE,
     describe_difference,
     is_engine_wanted,
     relative_difference,
@@ -39,7 +38,7 @@ from convs2s.ids.batching import Indices
 from convs2s.model.glu_block import GluConvolution
 from convs2s.model.multistep_attention import MultistepAttention
 from convs2s.train.loss import softmax_loss
-from convs2s.train.loss_in_parts import LossInParts
+from convs2s.train.loss_in_parts import MOST_PARTS, LossInParts
 from convs2s.train.training import Training
 
 PAIRS = 8
@@ -125,12 +124,12 @@ def choose_layers(training: Training) -> None:
     A training that torch.compile compiles has the plain ones, as it cannot read the others.
     """
     device = training.workers.device.type
-    if device not in ("cpu", "cuda") or training.params.compile or not is_engine_wanted():
+    if training.params.compile or not is_engine_wanted():
         return
     if device == "cpu":
         choose_fast_layers(training)
-    else:
-        choose_parts(training)
+    elif device == "cuda":
+        training.softmax = LossInParts(is_used=False)
 
 
 def is_same_with(training: Training, threads: int) -> bool:
@@ -152,8 +151,8 @@ def is_same_with(training: Training, threads: int) -> bool:
 def choose_fast_layers(training: Training) -> None:
     """Use those of the engine's layers that compute what the plain ones do."""
     layers = FAST_LAYERS
-    expected = loss_and_gradients(training, dict.fromkeys(layers, False))
     chosen = dict.fromkeys(layers, True)
+    expected = loss_and_gradients(training, dict.fromkeys(layers, False))
     if find_fault(training, chosen, expected) is not None:
         for layer in layers:
             fault = find_fault(training, {other: other is layer for other in layers}, expected)
@@ -163,20 +162,29 @@ def choose_fast_layers(training: Training) -> None:
     use(training, chosen)
 
 
-def choose_parts(training: Training) -> None:
-    """Compute the loss in parts, if it is a sum over tokens, as parts take it to be."""
+def use_parts(training: Training, softmax: LossInParts) -> None:
+    """Compute a training's loss in parts from now on, if it is a sum over tokens, as parts take it to be.
+
+    Otherwise its `softmax` becomes the plain loss.
+    """
     expected = loss_and_gradients(training, {IN_PARTS: False})
     fault = find_fault(training, {IN_PARTS: True}, expected)
+    softmax.is_used = fault is None
+    training.softmax = softmax if softmax.is_used else softmax_loss
+    lack = f"The memory of {training.workers.device} does not hold all scores of an update at once. "
     if fault is None:
-        training.softmax = LossInParts()
-        return
-    use(training, {IN_PARTS: False})
-    warnings.warn(
-        f"The loss ({IN_PARTS.plain}) is computed for all tokens at once, which takes more memory, as in "
-        f"parts it would be another: {fault}. Expected it to be a sum over tokens. {VARIABLE}=plain leaves "
-        "parts out without this warning.",
-        stacklevel=2,
-    )
+        warnings.warn(
+            f"{lack}From now on, the loss of large updates is computed in up to {MOST_PARTS} parts: the "
+            "training is the same but for rounding, and no GPU has measured how much longer it takes. Lower "
+            "train.max_tokens to do without.",
+            stacklevel=2,
+        )
+    else:
+        warnings.warn(
+            f"{lack}In parts, the loss ({IN_PARTS.plain}) would be another: {fault}. Expected it to be a sum "
+            "over tokens.",
+            stacklevel=2,
+        )
 
 
 def use(training: Training, chosen: Mapping[FastLayer, bool]) -> None:

@@ -67,7 +67,19 @@ class RecordedUpdates:
     def __init__(self) -> None:
         self.plain: Counter[Shapes] = Counter()
         self.recordings: dict[Shapes, Recording] = {}
+        self.most = MOST_RECORDINGS
+        self._is_recording = False
         self._stream: Any = None  # a torch.cuda.Stream
+
+    @property
+    def take_memory(self) -> bool:
+        """Whether there are recordings, or the last one failed before its end."""
+        return bool(self.recordings) or self._is_recording
+
+    def stop(self) -> None:
+        """Drop all recordings, and make no more. The GPU must have done what was replayed."""
+        self.recordings.clear()
+        self.most, self._is_recording = 0, False
 
     def make(self, update: Update, parts: Sequence[Ids], numbers: Float[Tensor, "N"]) -> Result:
         """Make an update; the next one may overwrite its result."""
@@ -87,7 +99,7 @@ class RecordedUpdates:
 
     def is_due(self, shapes: Shapes, device: torch.device) -> bool:
         """Return whether updates of these shapes shall be recorded now."""
-        if self.plain[shapes] < PLAIN_UPDATES or len(self.recordings) == MOST_RECORDINGS:
+        if self.plain[shapes] < PLAIN_UPDATES or len(self.recordings) >= self.most:
             return False
         if max(shape.numel() for shape in shapes) > MOST_IDS:
             return False
@@ -106,6 +118,7 @@ class RecordedUpdates:
         pool = next((recording.graph.pool() for recording in self.recordings.values()), None)
         # Other threads, such as one that writes a checkpoint, may call CUDA meanwhile.
         self._stream = self._stream or torch.cuda.Stream()
+        self._is_recording = True
         try:
             with torch.cuda.graph(graph, pool, self._stream, capture_error_mode="thread_local"):
                 result = update(*places)
@@ -117,4 +130,5 @@ class RecordedUpdates:
                 "model that never waits for the GPU in an update, as .item() does. Remove what waits, or set "
                 "train.graphs: false."
             ) from error
+        self._is_recording = False
         return Recording(*places, result, graph)

@@ -1,6 +1,5 @@
 """The loss in parts is the plain one, its gradients are, and it takes less memory."""
 
-import warnings
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -77,6 +76,17 @@ def test_small_updates_are_computed_at_once(monkeypatch: pytest.MonkeyPatch, tok
     assert max(calls) - min(calls) < parts
 
 
+def test_an_update_is_computed_at_once_unless_parts_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No GPU has measured them; what they would be is known when memory has run out."""
+    calls = count_calls(monkeypatch)
+    loss = LossInParts(part_bytes=1, is_used=False)
+    loss(*inputs_of(20, 11), 0.1)
+    assert (calls, loss.most_parts) == ([20], MOST_PARTS)
+    loss.is_used = True
+    loss(*inputs_of(20, 11), 0.1)
+    assert sum(calls[1:]) == 20 > max(calls[1:])
+
+
 def test_memory_is_that_of_a_part() -> None:
     """At once, scores, their logarithms, and the gradients of both are in memory."""
     inputs = inputs_of(512, 4_000)
@@ -144,13 +154,14 @@ def test_a_training_is_the_same(
 def test_parts_are_used_if_they_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison cuts its few pairs into parts; the training only large updates. It leaves no trace."""
     training = plain_training(tmp_path, monkeypatch)
+    training.softmax = softmax = LossInParts(is_used=False)
     calls = count_calls(monkeypatch)
     before = torch.get_rng_state()
-    with warnings.catch_warnings(action="error"):
-        choose_layers.choose_parts(training)
+    with pytest.warns(UserWarning, match="cpu does not hold all scores .* in up to 8 parts"):
+        choose_layers.use_parts(training, softmax)
     assert len(calls) == MOST_PARTS
-    assert isinstance(training.softmax, LossInParts)
-    assert training.softmax.part_bytes == loss_in_parts.PART_BYTES
+    assert training.softmax is softmax
+    assert softmax.is_used
     assert torch.equal(torch.get_rng_state(), before)
     assert all(parameter.grad is None for parameter in training.model.parameters())
 
@@ -163,8 +174,10 @@ def test_a_loss_that_is_no_sum_is_computed_at_once(tmp_path: Path, monkeypatch: 
         return total + arguments[0].square().mean(), likelihood
 
     training = plain_training(tmp_path, monkeypatch)
+    softmax = LossInParts(is_used=False)
     monkeypatch.setattr(choose_layers, "softmax_loss", loss)
     monkeypatch.setattr(loss_in_parts, "softmax_loss", loss)
-    with pytest.warns(UserWarning, match="computed for all tokens at once.* differ by"):
-        choose_layers.choose_parts(training)
+    with pytest.warns(UserWarning, match="In parts, the loss .* would be another: .* differ by"):
+        choose_layers.use_parts(training, softmax)
     assert training.softmax is loss
+    assert not softmax.is_used

@@ -13,11 +13,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from convs2s.train import recorded_updates
+from convs2s.train import loss_in_parts, recorded_updates
 from convs2s.train.batch_update import queue_update
 from convs2s.train.distributed import Workers
 from convs2s.train.loop import UpdateReport, train
 from convs2s.train.loss import softmax_loss
+from convs2s.train.loss_in_parts import LossInParts
 from convs2s.train.training import Training
 from tests.train.test_run import in_process, prepare
 from tests.train.tiny import ALONE, batches, tiny_training, weights
@@ -228,6 +229,40 @@ def test_what_cannot_be_recorded_is_said(tmp_path: Path) -> None:
         queue_update(run, losses, loaded, 0.1)
     with pytest.raises(ValueError, match=r"train\.graphs: an update could not be recorded: .* \.item\(\)"):
         queue_update(run, losses, loaded, 0.1)
+
+
+@pytest.mark.parametrize("graphs", [False, True])
+def test_an_update_for_which_memory_runs_out_is_made_with_less(
+    tmp_path: Path, graphs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the recordings, which changes no bit; or else with the loss in parts, within rounding."""
+    results = []
+    for is_full in (False, True):
+        run = training(tmp_path / str(is_full), dropout=0.1, max_tokens=32, graphs=graphs)
+        assert isinstance(run.softmax, LossInParts)
+        run.softmax.part_bytes = 1
+
+        def loss(features: Tensor, *others: Any, run: Training = run, is_full: bool = is_full) -> Any:
+            is_made = not torch.cuda.is_current_stream_capturing()
+            has_recordings = run.recorded is not None and bool(run.recorded.recordings)
+            if is_full and (has_recordings and is_made if graphs else len(features) > 20):
+                raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+            return softmax_loss(features, *others)
+
+        monkeypatch.setattr(loss_in_parts, "softmax_loss", loss)
+        loaded = [run.load(batch) for batch in (batches(run)[i] for i in (0, 1, -1))]
+        losses, queued = run.losses(0.1).train(), []
+        lack = "beside the recorded ones" if graphs else "all scores of an update at once"
+        with pytest.warns(UserWarning, match=lack) if is_full else contextlib.nullcontext():
+            for i in (0, 0, 0, 0, 1, 1, 2, 0):
+                queued.append(queue_update(run, losses, loaded[i], 0.01).cpu())
+                run.state.updates += 1
+        assert run.recorded is None or bool(run.recorded.recordings) != is_full
+        results.append((torch.stack(queued), weights(run).cpu()))
+    for found, expected in zip(results[1], results[0], strict=True):
+        assert (
+            torch.equal(found, expected) if graphs else torch.allclose(found, expected, rtol=1e-4, atol=1e-5)
+        )
 
 
 def perplexity(folder: Path, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> float:
