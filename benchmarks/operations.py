@@ -16,8 +16,12 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-WAITS = {"_local_scalar_dense", "nonzero", "equal", "is_nonzero", "masked_select", "unique"}
-"""Operations whose result the host must have before it continues; so it waits for all queued work."""
+WAITS = {"_local_scalar_dense", "nonzero", "equal", "is_nonzero", "masked_select", "_unique2", "unique_dim",
+         "unique_consecutive", "bincount", "repeat_interleave"}  # fmt: skip
+"""Operations whose result, or its size, the host must have before it continues: it waits for all queued work.
+
+repeat_interleave waits only if it is not told the size.
+"""
 SILENT = {
     "empty",
     "empty_like",
@@ -46,7 +50,8 @@ class Operations(TorchDispatchMode):
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = function(*args, **(kwargs or {}))
         name = function.overloadpacket.__name__.rstrip("_")
-        if name in WAITS or (name in ("index", "index_put") and has_mask(args[1:])):
+        is_wait = name in WAITS and (kwargs or {}).get("output_size") is None
+        if is_wait or (name in ("index", "index_put") and has_mask(args[1:])):
             self.waits[name] += 1
         elif not function.is_view and name not in SILENT:
             self.launches[name] += 1

@@ -19,26 +19,14 @@ from torch import Tensor
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from benchmarks.operations import SILENT, WAITS
 from tests.pretended_gpu.state import STATE, Allocation, Copy, current_stream, index_of
 
 HOST = torch.device("cpu", 0)
 """Where a copy to the host goes. C++ code means the tensor's own device by `cpu`, without a number."""
 INDEXING = {"index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index"}
-WAITING = {"_local_scalar_dense", "nonzero", "equal", "is_nonzero", "masked_select", "_unique2", "unique_dim",
-           "unique_consecutive", "bincount", "repeat_interleave"}  # fmt: skip
-"""Operations whose result, or its size, the host needs."""
 NO_NUMBERS = {"embedding", "gather", "index_select", "scatter", "scatter_add", "cat", "stack"}
 """Operations that do not take a number on the CPU among tensors of a GPU."""
-FREE = {
-    "empty",
-    "empty_like",
-    "empty_strided",
-    "new_empty",
-    "new_empty_strided",
-    "_unsafe_view",
-    "lift_fresh",
-}
-"""Operations that start nothing, apart from views."""
 ALLOCATIONS: weakref.WeakValueDictionary[int, Allocation] = weakref.WeakValueDictionary()
 PINNED: weakref.WeakValueDictionary[int, torch.UntypedStorage] = weakref.WeakValueDictionary()
 
@@ -220,7 +208,7 @@ def compute(func: OpOverload, args: Any, kwargs: dict[str, Any], ours: list[Devi
     is_normal = func.is_view and bool(ours) and not ours[0].is_inference()
     with torch.inference_mode(False) if is_normal else contextlib.nullcontext():
         wrapped = convert(lambda leaf: wrap(leaf, ours, index), result)
-    if not func.is_view and func.overloadpacket.__name__ not in FREE:
+    if not func.is_view and func.overloadpacket.__name__ not in SILENT:
         STATE.counts.launches[func.overloadpacket.__name__] += 1
         if not is_recorded:
             written = [
@@ -236,7 +224,7 @@ def needs_size(name: str, args: Any, kwargs: dict[str, Any]) -> bool:
         masks = [tensor for tensor in list_tensors(args[1]) if tensor.dtype == torch.bool]
         is_fill = len(masks) == 1 and "index_put" in name and args[2].numel() == 1
         return bool(masks) and not is_fill
-    return name in WAITING and kwargs.get("output_size") is None
+    return name in WAITS and kwargs.get("output_size") is None
 
 
 def list_tensors(value: Any) -> Iterator[Tensor]:
