@@ -73,7 +73,10 @@ class Ensemble:
 def log_mean(logs: Float[Tensor, "M R V"]) -> Float[Tensor, "R V"]:
     """Return the logs of the members' mean probabilities; their logs are overwritten.
 
-    That is torch.logsumexp, to the last bit, without its copies, each of which is as large as the logs.
+    That is torch.logsumexp, to the last bit, without its copies, each of which is as large as the logs. A sum
+    that is added to member by member (torch.logaddexp) would need no logs of all members, so that a score
+    would take 12 bytes, however many they are. But it rounds differently, and so would change scores of
+    ensembles on all machines, or need a second formula for a GPU that no GPU has run.
     """
     largest = logs.amax(dim=0).clamp_(min=torch.finfo(logs.dtype).min)  # not -inf, from which -inf is NaN
     return logs.sub_(largest).exp_().sum(dim=0).log_().add_(largest).sub_(math.log(len(logs)))
