@@ -119,8 +119,8 @@ def rule_out(logits: Float[Tensor, "R V"], allowed: Allowed) -> None:
 def log_normalizer(logits: Float[Tensor, "R V"]) -> Float[Tensor, "R"]:
     """Return log(sum(exp(logits))) of each row.
 
-    On a GPU this takes several passes over the logits, and topk further ones, where one kernel could find both
-    at once. PyTorch has none, and one of our own would be a second text of the rule that no GPU has run.
+    On a GPU this takes several passes over the logits, and topk further ones, where one kernel could find
+    both at once. PyTorch has none, and one of our own would be a second text of the rule that no GPU has run.
     """
     if logits.is_cuda:
         return torch.logsumexp(logits, dim=1)

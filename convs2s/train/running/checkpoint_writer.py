@@ -1,8 +1,11 @@
 """Beside a GPU, a thread writes checkpoints while training goes on: it only waits until tensors are copied.
 
-On disk nothing is different: one checkpoint is written at a time, in the order in which they were taken. On a
-CPU, training waits: the thread would take a core from threads that compute and wait for one another. That
-gained nothing, and some updates took eight times as long.
+On disk nothing is different: one checkpoint is written at a time, in the order in which they were taken. The
+next one waits until the last one is copied, too. But when a signal ends the training, time may be short: then
+it is written first, and copied after the last one.
+
+On a CPU, training waits: the thread would take a core from threads that compute and wait for one another.
+That gained nothing, and some updates took eight times as long.
 """
 
 import threading
@@ -28,6 +31,8 @@ class CheckpointWriter:
         self._folder, self._copies = folder, copies
         self._memory = HostMemory() if in_thread else None
         self._thread: threading.Thread | None = None
+        self._written = threading.Event()
+        self._written.set()
         self._error: BaseException | None = None
 
     def __enter__(self) -> "CheckpointWriter":
@@ -43,29 +48,39 @@ class CheckpointWriter:
         if self._error is not None:
             error.add_note(f"The last checkpoint could not be saved: {self._error}")
 
-    def save(self, training: Training) -> None:
-        """Save the training's state, or let the thread write it once the last one is written.
+    def save(self, training: Training, *, is_last: bool = False) -> None:
+        """Save the training's state, or let the thread write it once the last one is written and copied.
+
+        Args:
+            is_last: do not wait for the copy.
 
         Raises:
             OSError: if it, or the last one, could not be written.
         """
-        self.wait()
+        self.wait(for_copies=not is_last)
         kept = self._folder.list_kept(training)
+        copying = self._thread if self._thread is not None and self._thread.is_alive() else None
+        if copying is not None:
+            kept |= {*self._folder.list_saved()}
         snapshot = Snapshot.take(training, self._folder.prints, self._memory)
+        self._written.clear()
         if self._memory is None:
-            self._write(snapshot, kept)
+            self._write(snapshot, kept, None)
             self.check()
             return
         # A daemon, so that a second Ctrl-C, which ends `wait`, ends the process, too.
         self._thread = threading.Thread(
-            target=self._write, args=(snapshot, kept), name="checkpoint", daemon=True
+            target=self._write, args=(snapshot, kept, copying), name="checkpoint", daemon=True
         )
         self._thread.start()
 
-    def wait(self) -> None:
-        """Wait until all that was saved is on disk and copied; errors as `check`."""
+    def wait(self, *, for_copies: bool = True) -> None:
+        """Wait until all that was saved is on disk and, if wanted, copied; errors as `check`."""
         try:
-            self._join()
+            if for_copies:
+                self._join()
+            else:
+                self._written.wait()
         except KeyboardInterrupt:
             self._thread = None  # leaving does not wait for it either
             raise
@@ -81,9 +96,15 @@ class CheckpointWriter:
         if self._thread is not None:
             self._thread.join()
 
-    def _write(self, snapshot: Snapshot, kept: set[int]) -> None:
+    def _write(self, snapshot: Snapshot, kept: set[int], copying: threading.Thread | None) -> None:
+        """Write a checkpoint, and copy all, once another thread has copied those before."""
         try:
-            self._folder.write(snapshot, kept)
+            try:
+                self._folder.write(snapshot, kept)
+            finally:
+                self._written.set()
+            if copying is not None:
+                copying.join()
             if self._copies is not None:
                 saved = self._folder.list_saved()
                 self._copies.copy([self._folder.checkpoint(updates) for updates in saved])

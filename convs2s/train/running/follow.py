@@ -77,7 +77,7 @@ def train_to_end(
                     events.add([], [report.record])
                 is_due = True
             if is_due or is_last(report, training):
-                writer.save(training)
+                writer.save(training, is_last=is_last(report, training))
                 saved = time.monotonic()
                 if is_last(report, training):
                     writer.wait()

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import pytest
 import torch
+from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-untyped]
 
 from convs2s.train.running import run
 from convs2s.train.running.checkpoint import Snapshot, TrainingCheckpoint, read_checkpoint
@@ -179,3 +180,43 @@ def test_a_signal_ends_training_once_its_checkpoint_is_written(
     with pytest.raises(OSError if is_full else SystemExit):
         finish(**EPOCHS_ONLY)
     assert [*disk.written] == [] if is_full else [*map(updates_of, WORK.glob("*/checkpoint-*"))] == [2]
+
+
+def test_at_a_signal_a_checkpoint_is_written_before_the_last_one_is_copied(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A place may be slow, and the time until a kill short. Both are copied, one after the other.
+
+    What the first copy still needs is there, though two newer checkpoints are.
+    """
+    Path("shared").mkdir()
+    is_written, copied = threading.Event(), list[int]()
+    write, put_file = Snapshot.write, LocalFileSystem.put_file
+
+    def noted(snapshot: Snapshot, path: Path) -> None:
+        write(snapshot, path)
+        if snapshot.updates == 3:
+            is_written.set()
+
+    def slow(place: LocalFileSystem, source: str, target: str) -> None:
+        copied.append(updates_of(Path(target)))
+        if len(copied) == 1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        assert is_written.wait(5)
+        time.sleep(0.2)
+        assert copied[-1] == updates_of(Path(target))
+        put_file(place, source, target)
+
+    def act(training: Training) -> None:
+        if training.state.updates == 2:
+            signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(Snapshot, "write", noted)
+    monkeypatch.setattr(LocalFileSystem, "put_file", slow)
+    after_reports(monkeypatch, act)
+    with pytest.raises(SystemExit):
+        finish(checkpoints="shared", validate_updates=3)
+    assert copied == [1, 1, 2, 3]
+    assert capsys.readouterr().err.count("Warning") == 1
+    for folder in (WORK, Path("shared")):
+        assert sorted(map(updates_of, folder.glob("*/checkpoint-*"))) == [1, 2, 3]
