@@ -12,15 +12,18 @@ from tests.train.tiny import write_tiny
 from tests.train.work_folder.moments import Moments, put_back
 from tests.train.work_folder.trainings import OUT, WORK, finish, interrupt, undisturbed
 
+RECIPES: dict[str, dict[str, Any]] = {
+    "paper": {"max_epochs": 3},
+    "recipe": {
+        "max_epochs": 2, "average": 2, "optimizer": "adam", "warmup_updates": 3, "validate_updates": 2
+    },
+}  # fmt: skip
+
 
 @pytest.mark.parametrize(
     "recipe",
-    [
-        {"max_epochs": 3},
-        {"max_epochs": 2, "average": 2, "optimizer": "adam", "warmup_updates": 3, "validate_updates": 2},
-        pytest.param({"max_epochs": 2, "tied_embeddings": True}, marks=pytest.mark.slow),
-    ],
-    ids=["paper", "recipe", "tied"],
+    [*RECIPES.values(), pytest.param({"max_epochs": 2, "tied_embeddings": True}, marks=pytest.mark.slow)],
+    ids=[*RECIPES, "tied"],
 )
 def test_killed_at_any_operation_the_next_run_ends_as_an_undisturbed_one(
     recipe: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -30,11 +33,12 @@ def test_killed_at_any_operation_the_next_run_ends_as_an_undisturbed_one(
 
 
 @pytest.mark.usefixtures("in_thread")
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
 def test_killed_while_a_thread_writes_the_next_run_ends_as_an_undisturbed_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    recipe: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Training is then ahead of the checkpoint, which it must not show."""
-    check_kills({"max_epochs": 3}, tmp_path, monkeypatch)
+    check_kills(recipe, tmp_path, monkeypatch)
 
 
 def check_kills(recipe: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
