@@ -99,14 +99,17 @@ class CheckpointWriter:
     def _write(self, snapshot: Snapshot, kept: set[int], copying: threading.Thread | None) -> None:
         """Write a checkpoint, and copy all, once another thread has copied those before."""
         try:
-            try:
-                self._folder.write(snapshot, kept)
-            finally:
-                self._written.set()
+            self._folder.write(snapshot, kept)
+        except BaseException as error:  # whatever it is, `check` raises it
+            self._error = error
+            return
+        finally:
+            self._written.set()
+        try:
             if copying is not None:
                 copying.join()
             if self._copies is not None:
                 saved = self._folder.list_saved()
                 self._copies.copy([self._folder.checkpoint(updates) for updates in saved])
-        except BaseException as error:  # whatever it is, `check` raises it
+        except BaseException as error:
             self._error = error
