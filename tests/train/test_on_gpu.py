@@ -19,6 +19,7 @@ from convs2s.train.distributed import Workers
 from convs2s.train.loop import UpdateReport, train
 from convs2s.train.loss import softmax_loss
 from convs2s.train.loss_in_parts import LossInParts
+from convs2s.train.running.checkpoint import HostMemory, Snapshot
 from convs2s.train.training import Training
 from tests.train.test_run import in_process, prepare
 from tests.train.tiny import ALONE, batches, tiny_training, weights
@@ -263,6 +264,20 @@ def test_an_update_for_which_memory_runs_out_is_made_with_less(
         assert (
             torch.equal(found, expected) if graphs else torch.allclose(found, expected, rtol=1e-4, atol=1e-5)
         )
+
+
+def test_a_snapshot_is_whole_before_training_goes_on(tmp_path: Path) -> None:
+    """A thread writes it while the next updates change the weights; each overwrites the one before."""
+    run, memory = training(tmp_path / "a"), HostMemory()
+    losses, loaded = run.losses(0.1).train(), run.load(batches(run)[0])
+    for _ in range(2):
+        queue_update(run, losses, loaded, 0.1)
+        found = Snapshot.take(run, {}, memory).tensors
+        copies = {name: tensor.clone() for name, tensor in found.items()}
+        expected = Snapshot.take(run, {}).tensors
+        assert copies.keys() == expected.keys()
+        assert all(tensor.is_pinned() for tensor in found.values())
+        assert all(torch.equal(copies[name], tensor) for name, tensor in expected.items())
 
 
 def perplexity(folder: Path, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> float:
