@@ -73,7 +73,8 @@ class Placer:
                     branches[unit - first] = child
         for child in children:
             if marks := self.marks_of[child]:  # what is between its objects cannot be elsewhere
-                begin, end = marks[0] - first, marks[-1] - first + 1
+                begin = marks[0] - first
+                end = marks[-1] - first + 1
                 branches[begin:end] = [child] * (end - begin)
         units = defaultdict[int, list[int]](list)
         for i, branch in enumerate(branches):

@@ -15,7 +15,7 @@ from itertools import accumulate
 from convs2s.html.elements import FLOW, IN_WORDS, KEPT_BLOCKS, OBJECTS, RAISED, RAW, VOID
 from convs2s.html.layout import find_blocks, find_dividers, is_hidden, is_pair
 from convs2s.html.nesting import Item, is_empty, nest
-from convs2s.html.tokens import find_end_of_noscript, find_ends, tokenize
+from convs2s.html.tokens import Token, find_end_of_noscript, find_ends, tokenize
 from convs2s.text.words.tokenization import OBJECT
 
 BREAK = "\n"
@@ -80,6 +80,20 @@ class Segment:
     inlines: list[Inline]
 
 
+@dataclass
+class Line:
+    """The inline content between the tags of two blocks, as far as it is read.
+
+    Attributes:
+        has_text: whether it has more text than white space.
+        may_go_on: whether a block that is not seen may be in it; in a browser such a block ends a `<p>`.
+    """
+
+    items: list[Item] = field(default_factory=list)
+    has_text: bool = False
+    may_go_on: bool = True
+
+
 def read_page(page: str, in_hidden: bool = False) -> list[str | Segment]:
     """Return the segments of a page or of a part of one, and what is between them; `str` stays as it is.
 
@@ -92,61 +106,59 @@ def read_page(page: str, in_hidden: bool = False) -> list[str | Segment]:
     blocks = find_blocks(tokens, ends)
     dividers = list(find_dividers(tokens, ends))
     parts = list[str | Segment]()
-    items = list[Item]()
     unclosed = Counter[str]()
-    has_text = False  # whether there is text in the line so far
-    may_go_on = True  # whether a block that is not seen may be in the line; in a browser it ends a <p>
+    line = Line()
     i = 0
     while i < len(tokens):
         token = tokens[i]
         end = i
+        is_in_line = i not in blocks or (token.name in FLOW and line.has_text and line.may_go_on)
         if token.kind == "text":
-            add_text(items, token.raw, dividers[i])
-            has_text = has_text or not token.raw.isspace()
+            add_text(line.items, token.raw, dividers[i])
+            line.has_text = line.has_text or not token.raw.isspace()
         elif token.kind == "other":
-            items.append(Item("point", token.raw))
+            line.items.append(Item("point", token.raw))
         elif token.kind == "start" and (token.is_kept or token.name in OBJECTS | KEPT_BLOCKS):
             end = i if token.name in VOID else ends[i]
-            raw = "".join(part.raw for part in tokens[i : end + 1])
+            raw = join(tokens[i : end + 1])
             is_alone = token.name in VOID or (token.raw.endswith("/>") and token.name not in RAW and end == i)
             is_whole = is_alone or is_pair(tokens, i, end)
             if is_whole and i not in blocks:
-                items.append(Item("object", raw))
+                line.items.append(Item("object", raw))
             else:
-                parts += [*divide(items, unclosed), raw]
-                items, has_text, may_go_on = [], False, True
-        elif (is_hidden(token) and not in_hidden and is_pair(tokens, i, ends[i])) and (
-            i not in blocks or (token.name in FLOW and has_text and may_go_on)
-        ):
+                parts += [*divide(line.items, unclosed), raw]
+                line = Line()
+        elif is_in_line and is_hidden(token) and not in_hidden and is_pair(tokens, i, ends[i]):
             end = ends[i]
-            inner = "".join(part.raw for part in tokens[i + 1 : end])
+            inner = join(tokens[i + 1 : end])
             parts_of_it = [token.raw, *read_page(inner, in_hidden=True), tokens[end].raw]
-            items.append(Item("point", token.raw + inner + tokens[end].raw, parts=parts_of_it))
+            line.items.append(Item("point", token.raw + inner + tokens[end].raw, parts=parts_of_it))
         elif token.name == "noscript" and (last := find_end_of_noscript(tokens, i)) > i:
             end = last
-            items.append(Item("point", "".join(part.raw for part in tokens[i : end + 1])))
+            line.items.append(Item("point", join(tokens[i : end + 1])))
         elif i in blocks:
-            parts += [*divide(items, unclosed), token.raw]
-            items, has_text, may_go_on = [], False, (token.kind, token.name) != ("start", "p")
+            parts += [*divide(line.items, unclosed), token.raw]
+            line = Line(may_go_on=(token.kind, token.name) != ("start", "p"))
         elif token.name == "br":
-            items.append(Item("break", token.raw))
+            line.items.append(Item("break", token.raw))
         elif token.name in VOID:
-            items.append(Item("point", token.raw))
+            line.items.append(Item("point", token.raw))
         else:
-            items.append(Item("open" if token.kind == "start" else "close", token.raw, token.name))
+            line.items.append(Item("open" if token.kind == "start" else "close", token.raw, token.name))
         i = end + 1
-    return [*parts, *divide(items, unclosed)]
+    return [*parts, *divide(line.items, unclosed)]
 
 
 def add_text(items: list[Item], raw: str, divider: re.Pattern[str] | None) -> None:
     """Add a text to items; in it, each divider is a break."""
     for number, part in enumerate(divider.split(raw) if divider else [raw]):
-        space, rest = "", part
+        rest = part
         if items and items[-1].kind == "break":  # the white space after it is part of it
             space, rest = split_start(part)
             items[-1] = Item("break", items[-1].raw + space)
         if rest:
-            items.append(Item("break", rest) if number % 2 else make_text(rest))
+            is_divider = number % 2 == 1
+            items.append(Item("break", rest) if is_divider else make_text(rest))
 
 
 def divide(items: Sequence[Item], unclosed: Counter[str]) -> Iterator[str | Segment]:
@@ -178,14 +190,16 @@ def part_neighbors(items: Iterable[Item]) -> list[Item]:
     """
     parted = list[Item]()
     before = ""  # the text before the tags
-    closed, opened = set[str](), set[str]()
+    closed = set[str]()
+    opened = set[str]()
     place = 0  # of the break
     for item in items:
         if item.kind == "text" and item.text:
             if is_parted(before, item.text, closed, opened):
                 parted.insert(place, Item("break", ""))
             before = item.text
-            closed, opened = set(), set()
+            closed = set()
+            opened = set()
         elif item.kind == "open":
             if not opened and not closed:
                 place = len(parted)
@@ -206,7 +220,8 @@ def is_parted(before: str, after: str, closed: Set[str], opened: Set[str]) -> bo
         closed, opened: names of the elements that end and begin between them.
     """
     names = closed | opened
-    left, right = WORD_AT_END.search(before)[0], WORD_AT_START.match(after)[0]  # type: ignore[index]  # always
+    left = WORD_AT_END.search(before)[0]  # type: ignore[index]  # it always matches
+    right = WORD_AT_START.match(after)[0]  # type: ignore[index]  # it always matches
     is_end = before[-1:] in PARTING
     if not names or not right or not (left or is_end):
         return False
@@ -277,7 +292,8 @@ def make_segment(items: Sequence[Item]) -> Iterator[str | Segment]:
         begin += 1
     while begin < end and is_margin(items[end - 1]):
         end -= 1
-    before, after = "", ""
+    before = ""
+    after = ""
     inner = list(items[begin:end])
     if inner and inner[0].kind == "text":
         before, rest = split_start(inner[0].raw)
@@ -384,9 +400,9 @@ def expand(items: Iterable[Item]) -> Iterator[str | Segment]:
     yield text
 
 
-def join(items: Iterable[Item]) -> str:
-    """Return items as in the page."""
-    return "".join(item.raw for item in items)
+def join(pieces: Iterable[Item | Token]) -> str:
+    """Return items or tokens as in the page."""
+    return "".join(piece.raw for piece in pieces)
 
 
 def join_text(items: Iterable[Item]) -> str:
