@@ -88,12 +88,13 @@ class Placer:
                 self.places[child] = Place(first + start, first + stop)
                 holders[start:stop] = [child] * (stop - start)
         jumps = dict[int, int]()
+        shared = SharedWords(first, last, holders)
         for child in children:
             if not units[child]:
-                self.places[child] = self._place_unlinked(child, branches, holders, jumps)
+                self.places[child] = self._place_unlinked(child, branches, shared, jumps)
 
     def _place_unlinked(
-        self, child: int, branches: Sequence[int], holders: list[int], jumps: dict[int, int]
+        self, child: int, branches: Sequence[int], shared: "SharedWords", jumps: dict[int, int]
     ) -> Place:
         """Return the place of an element that no unit comes from; if it has text, it takes a word nearby.
 
@@ -102,6 +103,7 @@ class Placer:
         """
         inline = self.inlines[child]
         first, last = self.places[inline.parent]
+        holders = shared.holders
         gaps = [self._leave_siblings(child, gap, holders, jumps) for gap in self._find_gaps(child)]
         if inline.closing and inline.start < inline.stop:
             begin, end = self._limit_to_sentences(inline, first, last)
@@ -121,10 +123,51 @@ class Placer:
             )
             # Best one of its sentence that comes from no sibling.
             words = itertools.chain((unit for unit in own if not branches[unit - first]), own, beside, near)
-            if (word := next(words, None)) is not None:
+            word = next(words, None)
+            if word is None:
+                word = self._find_farther(gaps[0], begin, end, shared)
+            if word is not None:
                 holders[word - first] = child
                 return Place(word, word + 1)
         return Place(gaps[0], gaps[0])
+
+    def _find_farther(self, gap: int, begin: int, end: int, shared: "SharedWords") -> int | None:
+        """Return the word next to a gap, of units[begin:end], that is no element's or that one can spare.
+
+        What can spare it loses it.
+        """
+        after = shared.find_after(gap)
+        while after < end and not self._is_spare(after, shared):
+            after = shared.find_after(gap)
+        before = shared.find_before(gap)
+        while before >= begin and not self._is_spare(before, shared):
+            before = shared.find_before(gap)
+        if after >= end and before < begin:
+            return None
+        is_after = after < end and (before < begin or after - gap < gap - before)
+        word = after if is_after else before
+        holder = shared.holders[word - shared.first]
+        if not holder:
+            return word
+        start, stop = self.places[holder]
+        nearest_first = (start, stop - 1) if is_after else (stop - 1, start)
+        return next(unit for unit in nearest_first if self._release(holder, unit))
+
+    def _is_spare(self, unit: int, shared: "SharedWords") -> bool:
+        """Return whether a unit is a word that no element has, or one of an element that can spare one.
+
+        If not, it is never asked for again, as elements only become shorter.
+        """
+        holder = shared.holders[unit - shared.first]
+        if not holder:
+            if not self._is_word(unit):
+                shared.drop(unit)
+            return self._is_word(unit)
+        start, stop = self.places[holder]
+        can_spare = self._can_release(holder, start) or self._can_release(holder, stop - 1)
+        if not can_spare:
+            shared.drop(unit)
+        return can_spare
 
     def _limit_to_sentences(self, inline: Inline, first: int, last: int) -> tuple[int, int]:
         """Return the first unit of the sentences that an element was in, and the one after the last."""
@@ -140,14 +183,19 @@ class Placer:
 
         Returns whether it was taken.
         """
+        can_release = self._can_release(holder, unit)
+        if can_release:
+            start, stop = self.places[holder]
+            self.places[holder] = Place(start + 1, stop) if unit == start else Place(start, stop - 1)
+        return can_release
+
+    def _can_release(self, holder: int, unit: int) -> bool:
+        """Return whether a word is at an end of an element's place, and the next one is the element's, too."""
         start, stop = self.places[holder]
         if not holder or stop - start == 1 or unit not in (start, stop - 1):
             return False
         neighbor = unit + 1 if unit == start else unit - 1
-        if any(self.units[own].owner != holder or not self._is_word(own) for own in (unit, neighbor)):
-            return False
-        self.places[holder] = Place(start + 1, stop) if unit == start else Place(start, stop - 1)
-        return True
+        return all(self.units[own].owner == holder and self._is_word(own) for own in (unit, neighbor))
 
     def _find_gaps(self, child: int) -> list[int]:
         """Return gaps where an element may go, best first, each in its parent's place."""
@@ -185,6 +233,44 @@ class Placer:
                 break
         jumps.update(dict.fromkeys(passed, gap))
         return gap
+
+
+class SharedWords:
+    """The units of a parent's place, of which those that no child can have are skipped.
+
+    Attributes:
+        first: the first unit.
+        holders: for each unit, the child whose place it is in, or 0.
+    """
+
+    def __init__(self, first: int, last: int, holders: list[int]) -> None:
+        self.first = first
+        self.holders = holders
+        # For each unit, one from which to look on; the unit itself as long as it may be had.
+        self._after = list(range(last - first + 1))
+        self._before = list(range(last - first + 1))  # shifted by 1: 0 is before the first unit
+
+    def find_after(self, gap: int) -> int:
+        """Return the first unit after a gap that may be had; the last one's successor if there is none."""
+        return self.first + follow(self._after, gap - self.first)
+
+    def find_before(self, gap: int) -> int:
+        """Return the last unit before a gap that may be had; the first one's predecessor if there is none."""
+        return self.first + follow(self._before, gap - self.first) - 1
+
+    def drop(self, unit: int) -> None:
+        """Skip a unit from now on."""
+        i = unit - self.first
+        self._after[i] = i + 1
+        self._before[i + 1] = i
+
+
+def follow(links: list[int], i: int) -> int:
+    """Return the end of a chain of links, and shorten the chain, so that many calls take linear time."""
+    while links[i] != i:
+        links[i] = links[links[i]]
+        i = links[i]
+    return i
 
 
 def find_stretch(units: Sequence[int], marks: Sequence[int], foreign: Sequence[int]) -> Place:

@@ -174,13 +174,14 @@ def test_placing_takes_linear_time(pieces: tuple[str, str]) -> None:
     assert measure(4000) < 40 * measure(400) + 0.05
 
 
-def test_placing_lost_elements_takes_linear_time() -> None:
-    """Half of the elements have lost their words, and each seeks a place beside all others."""
+@pytest.mark.parametrize(("step", "end"), [(4, None), (2, 2), (2, 200)])
+def test_placing_lost_elements_takes_linear_time(step: int, end: int | None) -> None:
+    """Half of the elements have lost their words, or all but a few; each seeks a place, beside all others."""
 
     def measure(count: int) -> float:
         [_, segment, _] = read_page("<i>x</i> " * count)
         assert isinstance(segment, Segment)
-        places = range(0, 2 * count, 4)
+        places = [place % (end or 2 * count) for place in range(0, 2 * count, step)]
         translation = trace(" ".join("X" for _ in places), [[place] for place in reversed(places)])
         begin = time.process_time()
         write_segment(segment, [TranslatedSentence(0, len(segment.text), translation)], "en")
@@ -200,6 +201,22 @@ def test_placing_lost_elements_takes_linear_time() -> None:
         ("<i>a</i> <i>b</i> <i>c</i>", "A=0 A=0 B=1 A=0", "<i>A A</i> <i>B</i> <i>A</i>", 0),
         # Not its only one; elements without a word have none to lose.
         ("<i>dog</i> <i>dog</i> <i>dog</i>", "Hund=0 Hund=0", "<i>Hund</i> <i>Hund</i><i></i>", 1),
+        # However far, as long as the sentence has enough words.
+        ("<i>dog</i> " * 60, "Hund=0 " * 60, ("<i>Hund</i> " * 60).rstrip(), 0),
+        ("<i>dog</i> " * 60, "Hund= " * 60, ("<i>Hund</i> " * 60).rstrip(), 0),
+        ("<i>dog</i> " * 60, "Hund=59 " * 30 + "Hund=0 " * 30, ("<i>Hund</i> " * 60).rstrip(), 0),
+        (
+            "<b>a b</b>" + " <i>x</i>" * 9 + " <u>c</u>",
+            "A=0 B=1" + "".join(f" X={i}" for i in range(2, 11)),
+            "<b>A</b> <u>B</u>" + " <i>X</i>" * 9,
+            0,
+        ),
+        (
+            "<u>c</u>" + " <i>x</i>" * 9 + " <b>a b</b>",
+            "".join(f"X={i} " for i in range(1, 10)) + "A=10 B=11",
+            "<i>X</i> " * 9 + "<u>A</u> <b>B</b>",
+            0,
+        ),
         ("<a>one <i>two</i></a> x", "", "<a><i></i></a>", 2),
         ("one <b>12</b> <i>!</i>", "Eins=0", "<b>Eins</b><i></i>", 0),
         ("one <i>two</i>", "12=0 !=1", "12 <i>!</i>", 1),
