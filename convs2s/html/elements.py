@@ -28,8 +28,8 @@ FLOW = {
 FOREIGN = {"math", "svg"}
 """Elements of other languages, in which `/>` ends an element."""
 OBJECTS = FOREIGN | RAW - BLOCKS | {
-    "audio", "canvas", "code", "embed", "img", "input", "kbd", "map", "object", "picture", "rp", "rt", "samp",
-    "tt", "var", "video",
+    "audio", "canvas", "code", "embed", "img", "input", "kbd", "map", "meter", "object", "picture",
+    "progress", "rp", "rt", "samp", "tt", "var", "video",
 }
 """Inline elements that stay as they are, with their content."""
 FORMATTING = {
@@ -38,6 +38,8 @@ FORMATTING = {
 """Elements that browsers open again behind an end tag that they were badly nested with (§13.2.4.3)."""
 IN_WORDS = FORMATTING - {"a"} | {"abbr", "bdi", "bdo", "del", "ins", "mark", "ruby", "rb", "sub", "sup"}
 """Elements that may be around a part of a word."""
+REVISIONS = {"del", "ins"}
+"""Elements of which one has what is no longer there, and the other what is there instead."""
 RAISED = {"sub", "sup"}
 """Elements that stay as they are if they have no letters: exponents, numbers of footnotes."""
 # fmt: on

@@ -190,7 +190,7 @@ class Placer:
         return can_release
 
     def _can_release(self, holder: int, unit: int) -> bool:
-        """Return whether a word is at an end of an element's place, and the next one is the element's, too."""
+        """Return whether a word is at an end of an element's place, and the next is the element's, too."""
         start, stop = self.places[holder]
         if not holder or stop - start == 1 or unit not in (start, stop - 1):
             return False

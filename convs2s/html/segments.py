@@ -10,9 +10,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
-from convs2s.html.elements import FLOW, IN_WORDS, KEPT_BLOCKS, OBJECTS, RAISED, RAW, VOID
+from convs2s.html.elements import FLOW, IN_WORDS, KEPT_BLOCKS, OBJECTS, RAISED, RAW, REVISIONS, VOID
 from convs2s.html.layout import find_blocks, find_dividers, is_hidden, is_pair
 from convs2s.html.nesting import Item, is_empty, nest
 from convs2s.html.tokens import Token, find_end_of_noscript, find_ends, tokenize
@@ -32,6 +32,11 @@ WORD_AT_END = re.compile(r"(?<!\w)\w*\Z")
 WORD_AT_START = re.compile(r"\w*")
 PARTING = {".", "!", "?", "…", ":", ";"}
 """Punctuation that nothing follows without a space."""
+WORD_AND_END = re.compile(r"[^\W\d_]{2}\W")
+SEPARATOR = re.compile(r"\s*[|¦·•∙›»>→]\s*")
+"""What pages write between links that are no parts of a sentence, as in `Home | News`."""
+CONTROLS = {"button", "label"}
+"""Elements that are parts of a form, not of a sentence, if they stand side by side."""
 WIDE = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef]")
 """Characters of scripts without spaces between words or, in Korean, between a word and its particles."""
 SOFT_HYPHEN = "\xad"
@@ -116,8 +121,8 @@ def read_page(page: str, in_hidden: bool = False) -> list[str | Segment]:
         if token.kind == "text":
             add_text(line.items, token.raw, dividers[i])
             line.has_text = line.has_text or not token.raw.isspace()
-        elif token.kind == "other":
-            line.items.append(Item("point", token.raw))
+        elif token.kind in ("code", "other"):
+            line.items.append(Item("object" if token.kind == "code" else "point", token.raw))
         elif token.kind == "start" and (token.is_kept or token.name in OBJECTS | KEPT_BLOCKS):
             end = i if token.name in VOID else ends[i]
             raw = join(tokens[i : end + 1])
@@ -139,10 +144,8 @@ def read_page(page: str, in_hidden: bool = False) -> list[str | Segment]:
         elif i in blocks:
             parts += [*divide(line.items, unclosed), token.raw]
             line = Line(may_go_on=(token.kind, token.name) != ("start", "p"))
-        elif token.name == "br":
-            line.items.append(Item("break", token.raw))
         elif token.name in VOID:
-            line.items.append(Item("point", token.raw))
+            line.items.append(Item("break" if token.name == "br" else "point", token.raw))
         else:
             line.items.append(Item("open" if token.kind == "start" else "close", token.raw, token.name))
         i = end + 1
@@ -167,7 +170,7 @@ def divide(items: Sequence[Item], unclosed: Counter[str]) -> Iterator[str | Segm
     Args:
         unclosed: number of the elements by name that are open before it; becomes that after it.
     """
-    nested, pairs, ignored = nest(part_neighbors(items), unclosed)
+    nested, pairs, ignored = nest(part_neighbors(part_controls(items)), unclosed)
     if not any(is_translatable(item.text) for item in items):
         yield from expand(items)
         return
@@ -180,6 +183,60 @@ def divide(items: Sequence[Item], unclosed: Counter[str]) -> Iterator[str | Segm
         else:
             stretch.append(item)
     yield from make_segment(stretch)
+
+
+def part_controls(items: Sequence[Item]) -> list[Item]:
+    """Return items with a break between buttons or labels side by side, and for what separates links.
+
+    Between two labels may be an object, such as the `<input>` of the second one. Links that have all words of
+    the line are menus.
+    """
+    is_menu = has_only_links(items)
+    parted = list[Item]()
+    closed = set[str]()  # names of the elements that have just ended
+    place = 0  # behind their end tags
+    between = ""  # the text behind them
+    has_object = False
+    for item in items:
+        if item.kind == "close":
+            if place < len(parted):
+                closed = set()
+            closed.add(item.name)
+            place = len(parted) + 1
+            between = ""
+            has_object = False
+        elif item.kind == "text" and not between.strip():
+            between += item.text
+            if item.text.strip() and not SEPARATOR.fullmatch(item.text):
+                closed = set()
+            elif item.text.strip():
+                place = len(parted)
+        elif item.kind in ("text", "break"):
+            closed = set()
+        elif item.kind == "object":
+            has_object = True
+        elif item.kind == "open" and item.name in closed:
+            is_separated = between.strip() or is_menu
+            is_control = item.name in CONTROLS and not between.strip()
+            if is_control or (item.name == "a" and is_separated and not has_object):
+                if place < len(parted) and parted[place].kind == "text":
+                    parted[place] = Item("break", parted[place].raw)
+                else:
+                    parted.insert(place, Item("break", ""))
+                closed = set()
+        parted.append(item)
+    return parted
+
+
+def has_only_links(items: Sequence[Item]) -> bool:
+    """Return whether each word of a line is in a link."""
+    depth = 0
+    for item in items:
+        if item.name == "a":
+            depth += 1 if item.kind == "open" else -1
+        elif depth == 0 and is_translatable(item.text):
+            return False
+    return True
 
 
 def part_neighbors(items: Iterable[Item]) -> list[Item]:
@@ -231,10 +288,14 @@ def is_parted(before: str, after: str, closed: Set[str], opened: Set[str]) -> bo
     if is_part or WIDE.match(right) or WIDE.match(before[-1]):
         return False
     begins = right[0].isupper() and not left.isupper()
+    is_in_word = names <= IN_WORDS
+    if is_end and WORD_AND_END.fullmatch(before[-3:]):  # unlike in U.S.
+        is_name = before[-1] == "." or is_in_word  # such as example.org
+        return begins or (right.isalpha() and not is_name)
     if closed and opened:
-        return begins or not names <= IN_WORDS
+        return begins or not is_in_word or names == REVISIONS
     # Text beside an element, such as <a>A title<span>Its source</span></a>; but YouTube may have a tag in it.
-    return begins and not names <= IN_WORDS and (is_end or " " in before)
+    return begins and not is_in_word and (is_end or " " in before or "a" in names)
 
 
 def merge_empty(items: Sequence[Item], pairs: Mapping[int, int], ignored: Set[int]) -> Iterator[Item]:
@@ -301,7 +362,7 @@ def make_segment(items: Sequence[Item]) -> Iterator[str | Segment]:
     if inner and inner[-1].kind == "text":
         rest, after = split_end(inner[-1].raw)
         inner[-1] = make_text(rest)
-    segment = build_segment(inner)
+    segment = build_segment(attach_spaces(inner))
     if is_translatable(segment.text):
         yield from expand([*items[:begin], Item("text", before)])
         yield segment
@@ -310,7 +371,30 @@ def make_segment(items: Sequence[Item]) -> Iterator[str | Segment]:
         yield from expand(items)
 
 
-def build_segment(items: Sequence[Item]) -> Segment:
+def attach_spaces(items: Sequence[Item]) -> list[Item]:
+    """Return items, where white space after an element without text, if something follows, is part of it.
+
+    Such an element may be an icon, as in `<i class="home"></i> Home`, which is shown apart from the word.
+    """
+    attached = list[Item]()
+    for item, following in pairwise([*items, Item("close", "")]):
+        space = SPACES.match(item.raw) if item.kind == "text" else None
+        rest = item.raw[space.end() :] if space else ""
+        is_end = not rest and following.kind == "close"
+        if space and not is_end and attached and may_be_icon(attached[-1]):
+            attached[-1] = Item("point", attached[-1].raw + space[0], text=" ")
+            attached.append(make_text(rest))
+        else:
+            attached.append(item)
+    return attached
+
+
+def may_be_icon(item: Item) -> bool:
+    """Return whether an item is an element that style sheets may show: no comment, nor what is hidden."""
+    return item.kind == "point" and item.raw[1:2].isalpha() and item.raw.endswith(">") and not item.parts
+
+
+def build_segment(items: Iterable[Item]) -> Segment:
     """Return the segment of items in which all tags are properly nested."""
     text = list[str]()
     owners = list[int]()
@@ -347,7 +431,7 @@ def build_segment(items: Sequence[Item]) -> Segment:
                     for inline in ended:
                         inline.stop -= inline.start < inline.stop
                     ended.clear()
-                write(part.lstrip(" ") if text and text[-1] in (" ", BREAK) else part)
+                write(part.lstrip(" ") if text and text[-1] == " " else part)
         else:
             has_space = not text or text[-1] in (" ", BREAK)
             point = "" if has_space else item.text

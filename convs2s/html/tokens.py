@@ -23,6 +23,8 @@ from convs2s.html.elements import BLOCKS, FOREIGN, RAW
 TOKEN = re.compile(
     r"""
     <!--(?:-?>|.*?(?:--!?>|\Z))                       # a comment
+    | (?P<code><\?(?:php\b|=)(?:(?!<\?|\?>).)*\?>      # code of a template, which may have > and tags in it
+      | <%(?:(?!<%|%>).)*%>)
     | <(?:[!?]|/(?![a-zA-Z]))[^>]*(?:>|\Z)            # the doctype, and what browsers take for a comment
     | <(?P<slash>/?)(?P<name>[a-zA-Z][^ \t\n\f\r/>]*)
       (?P<attributes>(?:
@@ -31,7 +33,7 @@ TOKEN = re.compile(
             (?:[ \t\n\f\r]*=[ \t\n\f\r]*(?:"[^"]*(?:"|\Z)|'[^']*(?:'|\Z)|[^ \t\n\f\r>]*))?
       )*)
       (?P<end>>?)
-    | (?P<text>(?:[^<]+|<(?![a-zA-Z!?/]))+)
+    | (?P<text>(?:[^<]+|<(?![a-zA-Z!?/%])|<%(?!(?:(?!<%|%>).)*%>))+)
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -50,14 +52,15 @@ class Token(NamedTuple):
     """A piece of a page.
 
     Attributes:
-        kind: other is what browsers do not show: comments, and the content of scripts.
+        kind: code is that of a template; other is what browsers do not show: comments, and the content of
+            scripts.
         raw: as in the page.
         name: of a tag, in lower case.
         is_kept: whether the tag says that its element must not be translated.
         style: what its attributes say of the layout of text: values of `display` and `white-space`.
     """
 
-    kind: Literal["text", "start", "end", "other"]
+    kind: Literal["text", "start", "end", "code", "other"]
     raw: str
     name: str = ""
     is_kept: bool = False
@@ -72,6 +75,9 @@ def tokenize(page: str) -> Iterator[Token]:
         position = match.end()
         if match["text"]:
             yield Token("text", raw)
+            continue
+        if match["code"]:
+            yield Token("code", raw)
             continue
         if not match["end"]:  # a comment, or a tag that the page's end cuts off
             yield Token("other", raw)

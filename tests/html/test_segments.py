@@ -39,7 +39,7 @@ def show(page: str) -> str:
         ("A<br>\n b <BR/>c", "[A/b /c]"),
         ("A <img src=x> b <code>c <i>d</i></code>.", "[A * b *.]"),
         ("A <b></b> b <a id=x></a>", "[A b] <a id=x></a>"),
-        ("A <a href=x><code>b</code></a> <i><img></i> <i><br></i> c", "[A * * /c]"),
+        ("A <a href=x><code>b</code></a> <i><img></i> <i><br></i> c", "[A * * / c]"),
         ("Da<wbr>ten da<!-- x -->ten da&shy;ten", "[Daten daten daten]"),
         ("A<sup>2</sup>, the 5<sup>th</sup> <sup><a href=x>[1]</a></sup>", "[A*, the 5th *]"),
         ("<ruby>漢字<rp>(</rp><rt>かんじ</rt><rp>)</rp></ruby>です", "[漢字***です]"),
@@ -67,7 +67,7 @@ def show(page: str) -> str:
         ("<b>A<p>b</b>c</p></i>", "<b>[A]<p>[b]</b>[c]</p></i>"),
         ("A <a id=x/> b <a href=y/>c</a> <a id='z'/>", "[A b c] <a id='z'/>"),
         ("A <b><a id=x /></b> <code>b <p>c</code>", "[A *]"),
-        ("A </br> </code> b", "[A /b]"),
+        ("A </br> </code> b", "[A / b]"),
         # elements that pages part without a space
         ("<a>Home</a><a>News</a><a>A</a>", "[Home/News/A]"),
         ("<a>Home</a><img><a>News</a>", "[Home*News]"),
@@ -81,6 +81,19 @@ def show(page: str) -> str:
         ("<b>I</b>t <span>w</span><span>as</span> <b>un</b><i>like</i>ly", "[It was unlikely]"),
         ("<span>A</span><span>.</span> <a>b</a><sup>c</sup> <b>猫</b><span>猫</span>", "[A. bc 猫猫]"),
         ("<i>Da</i><wbr><span>ten</span>", "[Daten]"),
+        ("By<a>John</a> Tags:<a>cats</a> <b>Note:</b>Do it.", "[By/John Tags:/cats Note:/Do it.]"),
+        ("U.<b>S</b>. <b>Hi.</b>So", "[U.S. Hi./So]"),
+        ("www.<a>example</a>.org 12:<span>30</span>", "[www.example.org 12:30]"),
+        ("for <del>ten</del><ins>two</ins> <del>c</del><ins>k</ins>at", "[for ten/two ckat]"),
+        # parts of a form, and links with a separator
+        ("<button>A</button> <button> B</button> or <button>C</button>", "[A/ B or C]"),
+        ("<label>A</label><input> <label>B</label> c <label>d</label>", "[A/* B c d]"),
+        ("<label><input>A</label> <!-- x --> <label><input> B</label>", "[*A/ * B]"),
+        ("A: <a>B</a> | <a>C</a>&middot;<a>D</a> &gt; <a>E</a> <a>f</a>", "[A: B/C/D/E f]"),
+        ("<b><a>A</a>\n<a><img> B</a></b> | <a> C</a>", "[A/* B/ C]"),
+        ("<a>A</a> and <a>b</a> <a>c</a>", "[A and b c]"),
+        ("<i><a>A</a></i>|<i><a>B</a></i> | b <a>C</a> - <a>D</a> |<b>e</b>", "[A/B | b C - D |e]"),
+        ("<a>A</a> <img> | <a>B</a> |<a>C<br></a>|<a>d</a>", "[A * | B/C//d]"),
         # what the attribute style says of the layout
         ("<b style='color:red;DISPLAY: block'>A</b>b", "<b style='color:red;DISPLAY: block'>[A]</b>[b]"),
         ('<b style="display:inline-block">A</b>b <i style=x-display:block>c</i>', "[Ab c]"),
@@ -112,6 +125,12 @@ def show(page: str) -> str:
         ("<p>A <svg/> b <svg><path/></svg> c <math/> d", "<p>[A * b * c * d]"),
         ("<p>A <code/> b <video src=x /> c</p><code>d</code>", "<p>[A * b * c]</p><code>d</code>"),
         ("<p>A <svg><svg/></svg> b", "<p>[A * b]"),
+        # what only some browsers show
+        ("A <progress>b</progress> <meter>c</meter> d", "[A * * d]"),
+        # templates
+        ("A <?php echo $a->b; ?> <?= $x > 1 ?> b <%= c > d %>.", "[A * * b *.]"),
+        ("<?php if (a->b): ?><p>A</p><?php endif ?>", "<?php if (a->b): ?><p>[A]</p><?php endif ?>"),
+        ("A <% b <?php c <%x%> <b title='<?= d->e ?>'>f</b>", "[A <% b f]"),
         # scripts that write scripts
         ("<script><!--<script>a</script>A--></script>b", "[*b]"),
         ("<script><!--<script>a</script>A", "<script><!--<script>a</script>A"),
@@ -149,7 +168,9 @@ def test_text_is_found(page: str, shown: str) -> None:
         "<i style='display:block'>x",
         "<i style='white-space:pre'>x\n", "<i style='white-space:pre'>x  ", "<i>x </i> ",
         "<div style='display:inline'>x</div>", '<i style="; ; ',
-        "<!--<script>", "<i><u><s><b><a>x</b></a>", '<b title="x">y',
+        "<!--<script>", "<i><u><s><b><a>x</b></a>", '<b title="x">y', "<%", "<?php ", "<%%>", "<a>x</a>|",
+        "<label>x</label><input>", "<button>x</button> ", "<i></i> x", "<i></i> ", "|</a>", "<label>",
+        "</label>", "<del>xx</del><ins>xx</ins>", "<progress>",
     ],
 )  # fmt: skip
 def test_reading_takes_linear_time(piece: str) -> None:
