@@ -33,6 +33,8 @@ WORD_AT_START = re.compile(r"\w*")
 PARTING = {".", "!", "?", "…", ":", ";"}
 """Punctuation that nothing follows without a space."""
 WORD_AND_END = re.compile(r"[^\W\d_]{2}\W")
+SHORTEST_WORD = 4
+"""Letters of a word that has no number as a part."""
 SEPARATOR = re.compile(r"\s*[|¦·•∙›»>→]\s*")
 """What pages write between links that are no parts of a sentence, as in `Home | News`."""
 CONTROLS = {"button", "label"}
@@ -215,10 +217,10 @@ def part_controls(items: Sequence[Item]) -> list[Item]:
             closed = set()
         elif item.kind == "object":
             has_object = True
-        elif item.kind == "open" and item.name in closed:
-            is_separated = between.strip() or is_menu
-            is_control = item.name in CONTROLS and not between.strip()
-            if is_control or (item.name == "a" and is_separated and not has_object):
+        elif item.kind == "open" and closed:
+            is_control = item.name in CONTROLS and not CONTROLS.isdisjoint(closed) and not between.strip()
+            is_link = item.name == "a" and "a" in closed and not has_object
+            if is_control or (is_link and (between.strip() or is_menu)):
                 if place < len(parted) and parted[place].kind == "text":
                     parted[place] = Item("break", parted[place].raw)
                 else:
@@ -282,20 +284,27 @@ def is_parted(before: str, after: str, closed: Set[str], opened: Set[str]) -> bo
     is_end = before[-1:] in PARTING
     if not names or not right or not (left or is_end):
         return False
-    if "button" in names or ("a" in closed and "a" in opened):
+    is_in_word = names <= IN_WORDS
+    are_items = "button" in names or ("a" in closed and "a" in opened)
+    if are_items or (not is_in_word and is_number_beside_word(left, right)):
         return True
     is_part = not is_end and (len(left) == 1 or len(right) == 1 or not RAISED.isdisjoint(names))
     if is_part or WIDE.match(right) or WIDE.match(before[-1]):
         return False
     begins = right[0].isupper() and not left.isupper()
-    is_in_word = names <= IN_WORDS
-    if is_end and WORD_AND_END.fullmatch(before[-3:]):  # unlike in U.S.
-        is_name = before[-1] == "." or is_in_word  # such as example.org
-        return begins or (right.isalpha() and not is_name)
+    may_be_name = before[-1] == "." or is_in_word or not right.isalpha()  # such as example.org
+    if is_end and WORD_AND_END.fullmatch(before[-3:]) and (begins or not may_be_name):  # unlike in U.S.
+        return True
     if closed and opened:
         return begins or not is_in_word or names == REVISIONS
     # Text beside an element, such as <a>A title<span>Its source</span></a>; but YouTube may have a tag in it.
     return begins and not is_in_word and (is_end or " " in before or "a" in names)
+
+
+def is_number_beside_word(left: str, right: str) -> bool:
+    """Return whether one is a number and the other a word, too long for a unit or for a name such as CO2."""
+    word = left if right.isdecimal() else right
+    return left.isdecimal() != right.isdecimal() and len(word) >= SHORTEST_WORD and word.isalpha()
 
 
 def merge_empty(items: Sequence[Item], pairs: Mapping[int, int], ignored: Set[int]) -> Iterator[Item]:
