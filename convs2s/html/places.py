@@ -15,6 +15,8 @@ from typing import NamedTuple
 from convs2s.html.draft import Draft
 from convs2s.html.segments import Inline, Segment, is_translatable
 
+LONGEST_WORD = 50
+"""Characters between a place and an element in the same word, at most: it keeps the time linear."""
 FARTHEST = 8
 """Words to an element that has lost its own, at most, from which it may take one."""
 
@@ -37,6 +39,7 @@ class Placer:
     """Finds the places of a segment's inline elements in a draft, parents first."""
 
     def __init__(self, segment: Segment, draft: Draft) -> None:
+        self.text = segment.text
         self.inlines = segment.inlines
         self.words = count_words(draft)
         self.sentences = [*draft.sentences, (len(draft.segment.text), len(draft.units))]
@@ -203,9 +206,15 @@ class Placer:
         parent = self.inlines[inline.parent]
         first, last = self.places[inline.parent]
         following = bisect_left(self.origins, (inline.start,))
+        # of its own word, if that has begun before it and has its origin there
+        own = [
+            unit
+            for place, unit in self.origins[max(0, following - 1) : following]
+            if self._is_in_word(place, inline)
+        ]
         after = [unit for _, unit in self.origins[following : following + 1]]
         before = [unit + 1 for _, unit in self.origins[max(0, following - 1) : following]]
-        gaps = [unit for unit in after if unit < last] + [unit for unit in before if unit > first]
+        gaps = [unit for unit in own + after if unit < last] + [unit for unit in before if unit > first]
         gaps = [gap for gap in gaps if first <= gap <= last]
         if inline.start == parent.start:
             gaps.insert(0, first)
@@ -213,6 +222,11 @@ class Placer:
             gaps.insert(0, last)
         is_early = inline.start - parent.start < parent.stop - inline.stop
         return gaps or [first if is_early else last]
+
+    def _is_in_word(self, place: int, inline: Inline) -> bool:
+        """Return whether an element has text that goes on a word in which this place is."""
+        word = self.text[place : inline.start + 1] if inline.start - place <= LONGEST_WORD else ""
+        return bool(inline.closing) and inline.start < inline.stop and word.isalnum()
 
     def _leave_siblings(self, child: int, gap: int, holders: Sequence[int], jumps: dict[int, int]) -> int:
         """Return the nearest gap outside of siblings, and after them if they come before the child.

@@ -209,16 +209,16 @@ def part_controls(items: Sequence[Item]) -> list[Item]:
             has_object = False
         elif item.kind == "text" and not between.strip():
             between += item.text
-            if item.text.strip() and not SEPARATOR.fullmatch(item.text):
-                closed = set()
-            elif item.text.strip():
+            if SEPARATOR.fullmatch(item.text):
                 place = len(parted)
-        elif item.kind in ("text", "break"):
+            elif item.text.strip():
+                closed = set()
+        elif item.kind in ("text", "break") or item.name in RAISED:  # such as a note to what is before it
             closed = set()
         elif item.kind == "object":
             has_object = True
         elif item.kind == "open" and closed:
-            is_control = item.name in CONTROLS and not CONTROLS.isdisjoint(closed) and not between.strip()
+            is_control = item.name in CONTROLS and not CONTROLS.isdisjoint(closed)
             is_link = item.name == "a" and "a" in closed and not has_object
             if is_control or (is_link and (between.strip() or is_menu)):
                 if place < len(parted) and parted[place].kind == "text":
@@ -232,11 +232,11 @@ def part_controls(items: Sequence[Item]) -> list[Item]:
 
 def has_only_links(items: Sequence[Item]) -> bool:
     """Return whether each word of a line is in a link."""
-    depth = 0
+    is_in_link = False
     for item in items:
         if item.name == "a":
-            depth += 1 if item.kind == "open" else -1
-        elif depth == 0 and is_translatable(item.text):
+            is_in_link = item.kind == "open"
+        elif not is_in_link and is_translatable(item.text):
             return False
     return True
 
@@ -252,6 +252,7 @@ def part_neighbors(items: Iterable[Item]) -> list[Item]:
     closed = set[str]()
     opened = set[str]()
     place = 0  # of the break
+    is_in_link = False
     for item in items:
         if item.kind == "text" and item.text:
             if is_parted(before, item.text, closed, opened):
@@ -263,9 +264,13 @@ def part_neighbors(items: Iterable[Item]) -> list[Item]:
             if not opened and not closed:
                 place = len(parted)
             opened.add(item.name)
+            if item.name == "a" and is_in_link:  # a link ends the one that it is in
+                closed.add("a")
+            is_in_link = is_in_link or item.name == "a"
         elif item.kind == "close":
             place = len(parted) + 1
             closed.add(item.name)
+            is_in_link = is_in_link and item.name != "a"
         elif item.kind != "point" or item.raw[:4].lower() == "<wbr":
             before = ""
         parted.append(item)
@@ -285,10 +290,11 @@ def is_parted(before: str, after: str, closed: Set[str], opened: Set[str]) -> bo
     if not names or not right or not (left or is_end):
         return False
     is_in_word = names <= IN_WORDS
+    has_raised = not RAISED.isdisjoint(names)
     are_items = "button" in names or ("a" in closed and "a" in opened)
-    if are_items or (not is_in_word and is_number_beside_word(left, right)):
+    if are_items or not (is_in_word or has_raised or not is_number_beside_word(left, right)):
         return True
-    is_part = not is_end and (len(left) == 1 or len(right) == 1 or not RAISED.isdisjoint(names))
+    is_part = not is_end and (len(left) == 1 or len(right) == 1 or has_raised)
     if is_part or WIDE.match(right) or WIDE.match(before[-1]):
         return False
     begins = right[0].isupper() and not left.isupper()

@@ -71,6 +71,7 @@ def write(page: str, *translations: str) -> str:
         ("o<wbr>ne two", "<wbr>TWO ONE"),
         # inside a word: where most of it is
         ("<b>o</b>ne <i>tw</i>o", "<i>TWO</i> <b>ONE</b>"),
+        ("on<b>e</b> t<i>wo</i>", "<i>TWO</i> <b>ONE</b>"),
         # badly nested: as browsers nest them
         ("one <b>two <i>three</b> four</i>", "<i>FOUR</i> <b><i>THREE</i> TWO</b> ONE"),
         ("one <b>two <i>three</b></i> four", "FOUR <b><i>THREE</i> TWO</b> ONE"),
