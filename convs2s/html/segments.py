@@ -33,6 +33,8 @@ WORD_AT_START = re.compile(r"\w*")
 PARTING = {".", "!", "?", "…", ":", ";"}
 """Punctuation that nothing follows without a space."""
 WORD_AND_END = re.compile(r"[^\W\d_]{2}\W")
+SIGNS_BESIDE = re.compile(r"""(?s:.?)\w\n[(“„"«$€£]\w|\S[)\]”"»%]\n[(“„"«$€£]?\w""")
+"""Two texts that meet at a line end, of which one has a bracket, a quotation mark or the like there."""
 SHORTEST_WORD = 4
 """Letters of a word that has no number as a part."""
 SEPARATOR = re.compile(r"\s*[|¦·•∙›»>→]\s*")
@@ -255,7 +257,9 @@ def part_neighbors(items: Iterable[Item]) -> list[Item]:
     is_in_link = False
     for item in items:
         if item.kind == "text" and item.text:
-            if is_parted(before, item.text, closed, opened):
+            if is_parted(before, item.text, closed, opened) or (
+                closed and opened and has_signs_beside(before, item.text, closed | opened)
+            ):
                 parted.insert(place, Item("break", ""))
             before = item.text
             closed = set()
@@ -305,6 +309,16 @@ def is_parted(before: str, after: str, closed: Set[str], opened: Set[str]) -> bo
         return begins or not is_in_word or names == REVISIONS
     # Text beside an element, such as <a>A title<span>Its source</span></a>; but YouTube may have a tag in it.
     return begins and not is_in_word and (is_end or " " in before or "a" in names)
+
+
+def has_signs_beside(before: str, after: str, names: Set[str]) -> bool:
+    """Return whether punctuation says that two texts are not parts of a word, such as `Price` and `$12`.
+
+    Args:
+        names: of the elements that end and begin between them.
+    """
+    is_inline = names <= IN_WORDS or not RAISED.isdisjoint(names)
+    return not is_inline and SIGNS_BESIDE.fullmatch(f"{before[-2:]}\n{after[:2]}") is not None
 
 
 def is_number_beside_word(left: str, right: str) -> bool:

@@ -87,6 +87,8 @@ def show(page: str) -> str:
         ("More<span>3</span> 12<i class=x><u>comments</u></i><a>5</a> by Tom<a>22 May</a>",
          "[More/3 12comments/5 by Tom22 May]"),
         ("12<span>comments</span> CO<span>2</span> 30<span>th</span>", "[12/comments CO2 30th]"),
+        ("<i>A</i><span>$12</span><span>(net)</span><span>“B”</span><a>C</a>", "[A/$12/(net)/“B”/C]"),
+        ("<i>a</i><b>(b)</b> <span>c</span><span>[1]</span> <span>f</span><span>(</span>", "[a(b) c[1] f(]"),
         ("<a>This</a><sup>1</sup> <a>that</a><sup><a>[x]</a></sup>", "[This* that[x]]"),
         ("<a>Home<a>News<a>Sport</a>", "[Home/News/Sport]"),
         ("for <del>ten</del><ins>two</ins> <del>c</del><ins>k</ins>at", "[for ten/two ckat]"),
