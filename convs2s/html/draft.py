@@ -101,7 +101,12 @@ class Draft:
         self.sentences.append((sentence.start, len(self.units)))
         text = sentence.translation.text
         owners = self.segment.owners[sentence.start : sentence.stop]
-        around = find_common_owner(self.segment, owners)
+        characters = self.segment.text[sentence.start : sentence.stop]
+        # A period that the source did not have is in the link that had all words, whatever is beside it.
+        around = find_common_owner(
+            self.segment,
+            (owner for owner, character in zip(owners, characters, strict=True) if character.isalnum()),
+        )
         units = list[tuple[Unit, Sequence[int]]]()
         for word in sentence.translation.words:
             votes = Counter(owners[origin] for origin in word.origins)

@@ -113,6 +113,9 @@ def test_tags_follow_their_words(page: str, reversed_page: str) -> None:
         ("a <b>b</b> <i>c</i>", ["B=1 C=2 B=1 B=1"], "B <i>C</i> <b>B B</b>"),
         ("a <b>boat</b> house", ["ein=0 Hausboot=1+2"], "ein <b>Hausboot</b>"),
         ("a <b>big house</b> boat", ["ein=0 großes=1 Hausboot=3+2+1"], "ein <b>großes Hausboot</b>"),
+        # what has no origin: in the element that all words were in
+        ("<a>a dog</a> <img>", ["Ein=0 Hund=1 .= *="], "<a>Ein Hund .</a> <img>"),
+        ("<a>a</a>, <b>b</b>", ["A=0 B=1 .="], "<a>A</a> <b>B</b> ."),
         # elements without words: near what they were near
         ("in <b>Rome</b> today", ["heute=2 in=0 Rom="], "<b>heute</b> in Rom"),
         ("in <b>Rome</b> <i>today</i>", ["heute=2 in=0 Rom="], "<i>heute</i> in <b>Rom</b>"),
