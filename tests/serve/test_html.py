@@ -35,8 +35,8 @@ def test_pages_are_translated_as_in_python(server: str, pairs: list[LanguagePair
 
 def test_elements_that_lose_their_words_are_counted(server: str) -> None:
     """The model writes fewer words than there are elements; the key is absent where none is lost."""
-    answer = post(server, q="<a>Haus</a> " * 300).json()
-    assert answer["emptiedElements"] == answer["translatedText"].count("<a></a>") > 0
+    answer = post(server, q="<i>H</i><i>a</i><i>u</i><i>s</i> " * 100).json()
+    assert answer["emptiedElements"] == answer["translatedText"].count("<i></i>") > 0
     assert "emptiedElements" not in post(server, q="<p>Haus</p>").json()
 
 
