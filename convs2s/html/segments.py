@@ -197,32 +197,27 @@ def part_controls(items: Sequence[Item]) -> list[Item]:
     """
     is_menu = has_only_links(items)
     parted = list[Item]()
-    closed = set[str]()  # names of the elements that have just ended
-    place = 0  # behind their end tags
-    between = ""  # the text behind them
+    closed = set[str]()  # names of the elements that have ended since the last word
+    place = 0  # behind their end tags, or that of what separates
+    has_separator = False
     has_object = False
     for item in items:
         if item.kind == "close":
-            if place < len(parted):
-                closed = set()
+            has_separator = has_separator and bool(closed)
+            has_object = has_object and bool(closed)
+            place = place if has_separator else len(parted) + 1
             closed.add(item.name)
-            place = len(parted) + 1
-            between = ""
-            has_object = False
-        elif item.kind == "text" and not between.strip():
-            between += item.text
-            if SEPARATOR.fullmatch(item.text):
-                place = len(parted)
-            elif item.text.strip():
-                closed = set()
-        elif item.kind in ("text", "break") or item.name in RAISED:  # such as a note to what is before it
-            closed = set()
+        elif item.kind == "text" and SEPARATOR.fullmatch(item.text) and not has_separator:
+            has_separator = True
+            place = len(parted)
+        elif item.kind == "break" or item.name in RAISED or item.text.strip():
+            closed = set()  # such as before a note to the last word
         elif item.kind == "object":
             has_object = True
         elif item.kind == "open" and closed:
             is_control = item.name in CONTROLS and not CONTROLS.isdisjoint(closed)
             is_link = item.name == "a" and "a" in closed and not has_object
-            if is_control or (is_link and (between.strip() or is_menu)):
+            if is_control or (is_link and (has_separator or is_menu)):
                 if place < len(parted) and parted[place].kind == "text":
                     parted[place] = Item("break", parted[place].raw)
                 else:

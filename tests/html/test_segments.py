@@ -100,6 +100,8 @@ def show(page: str) -> str:
         ("A: <a>B</a> | <a>C</a>&middot;<a>D</a> &gt; <a>E</a> <a>f</a>", "[A: B/C/D/E f]"),
         ("<b><a>A</a>\n<a><img> B</a></b> | <a> C</a>", "[A/* B/ C]"),
         ("<a>A</a> and <a>b</a> <a>c</a>", "[A and b c]"),
+        ("<i><a>A</a> </i>\n<i> <a>B</a> |</i> <a>C</a> <u></u> <a>D</a>", "[A / B/ C /D]"),
+        ("<a>A</a> <u><img></u> <a>B</a>", "[A * B]"),
         ("<i><a>A</a></i>|<i><a>B</a></i> | b <a>C</a> - <a>D</a> |<b>e</b>", "[A/B | b C - D |e]"),
         ("<a>A</a> <img> | <a>B</a> |<a>C<br></a>|<a>d</a>", "[A * | B/C//d]"),
         # what the attribute style says of the layout
