@@ -16,6 +16,7 @@ from sentencex import segment
 
 from convs2s.text.words import literals
 from convs2s.text.words.characters import SENTENCE_ENDS, find_letter
+from convs2s.text.words.orthography import CAPITALIZES_NOUNS
 
 UNUSUAL = re.compile(r"[\s\ud800-\udfff]")
 """Characters that sentencex is shown as plain spaces: some make it fail, such as U+2028 after an initial."""
@@ -37,6 +38,33 @@ QUOTED_END = re.compile(
 """What a sentence goes on with after a quoted one: 「はい。」と言った and “好。”他说 are one sentence."""
 INITIAL = re.compile(r"(?<![\w.°])([A-ZÀ-ÖØ-ÞА-ЯЁ])\.\s+\Z")
 """A single capital letter at the end, such as M. in French, but not the last one of U.S. or 20 °C."""
+COMMON_WORDS = {
+    "cs": "co no tu", "da": "da din form med nat ned ord regn var", "de": "Bart OK mag mich",
+    "en": "No OK Ok art fed id ill may me miss no", "es": "No bien mar no nos", "fr": "art vol",
+    "hu": "Nem ma mi nem", "it": "No ci fa li lo mai me mi no ore so te va via",
+    "nb": "del det kan med min se ut", "nl": "al app bel best dat hand me not pas top",
+    "nn": "det kan med min ut", "no": "del det kan med min se ut", "ru": "муж", "sk": "no tu",
+    "sv": "del det hon kan med min ord se sen ut", "tr": "kan mi ne sen ver",
+}  # fmt: skip
+"""Words that end sentences, and that sentencex takes for abbreviations, as me for Maine, by language."""
+LAST_WORD = re.compile(r"(?<!Dr\. )(?<![\w.'’-])([^\W\d_]+)\.\s+(?=\S)")
+NUMBER = re.compile(r"\(?\d")
+BEFORE_NUMBER = re.compile(
+    r"(?<![\w.])(?:approx|cap|ch|chap|eqs?|figs?|max|min|no|pag|pág|ref|sect?|tabs?|vols?)\.\s+\Z",
+    re.IGNORECASE,
+)
+"""An abbreviation at the end that has a number after it, in several languages."""
+TWO_PARTS = re.compile(r"(?<![\w.])[^\W\d_]{1,2}\.\s?[^\W\d_]{1,4}\.\s+\Z")
+"""An abbreviation of two words at the end, such as Swedish t.ex. and Russian т. е."""
+HYPHEN = re.compile(r"(?<=\.)-\w")
+HYPHENATED = re.compile(r"\w\.-[^\W\d_]{1,4}\.\s+\Z")
+"""An abbreviation with a hyphen at the end, as of J.-P. Sartre and Dipl.-Ing. Huber."""
+ORDINAL = re.compile(
+    r"\b(?:(?:d|ein|jed|dies|[ms]ein|kein|ihr|unser|eur)(?:e[mnrs]?|as|ie)?|[ai]m|beim|ins|vom|zu[mr])"
+    r"\s(?:\d+\.\s(?:und|oder|bis)\s)?\d{1,3}\.\s+\Z",
+    re.IGNORECASE,
+)
+"""A German ordinal at the end: a number after an article, as in der 2. Mann."""
 LABEL = re.compile(r"(?<!\S)[•⁃*-]?\s?[(\[]?(\d{1,3}|[A-Za-z]|[ivx]{2,5})[.)\]]{1,3}(?=\s)")
 """The number or letter of an item in a list."""
 AT_START = re.compile(literals.LABEL)
@@ -182,6 +210,14 @@ def end_before_capitals(pattern: re.Pattern[str]) -> Callable[[str, str], Iterat
     return find_ends
 
 
+def end_words(text: str, language: str) -> Iterator[int]:
+    """Yield where sentences end with a word that sentencex takes for an abbreviation, as in Come with me."""
+    words = COMMON_WORDS.get(language, "").split()
+    for match in LAST_WORD.finditer(text):
+        if match[1] in words and text[match.end()].isupper():
+            yield match.end()
+
+
 def is_label(text: str, begin: int, end: int, language: str) -> bool:
     """Return whether a piece is the label of an item, which belongs to the item."""
     return LABEL_ALONE.fullmatch(text, begin, end) is not None
@@ -197,6 +233,18 @@ def is_initial(text: str, begin: int, end: int, language: str) -> bool:
 def knows_initial(letter: str, language: str) -> bool:
     """Return whether sentencex takes a letter before a name for an initial, unless it has a reason not to."""
     return len(segment(language, f"x {letter}. Xx x")) == 1
+
+
+def is_abbreviation(text: str, begin: int, end: int, language: str) -> bool:
+    """Return whether a piece ends with an abbreviation or ordinal of which sentencex knows nothing."""
+    start = max(begin, end - 40)
+    if HYPHEN.match(text, end) or HYPHENATED.search(text, start, end):
+        return True
+    if text[end : end + 1].islower():
+        return TWO_PARTS.search(text, start, end) is not None
+    if NUMBER.match(text, end):
+        return BEFORE_NUMBER.search(text, start, end) is not None
+    return language in CAPITALIZES_NOUNS and ORDINAL.search(text, start, end) is not None
 
 
 def is_aside(text: str, begin: int, end: int, language: str) -> bool:
@@ -220,11 +268,13 @@ LIKELY_ENDS: dict[str, Callable[[str, str], Iterable[int]]] = {
     "smileys": end_before_capitals(SMILEY),
     "ellipses": end_before_capitals(ELLIPSIS),
     "brackets": end_before_capitals(BRACKETED),
+    "words": end_words,
 }
 """Functions that yield where, given the language, sentences end besides where sentencex says."""
 JOINS: dict[str, Callable[[str, int, int, str], bool]] = {
     "labels": is_label,
     "initials": is_initial,
+    "abbreviations": is_abbreviation,
     "quotes": is_quoted,
     "dashes": is_aside,
 }
