@@ -94,6 +94,7 @@ class HypothesisDraft:
     places: list[int]
     put_back: list[PutBack] = field(default_factory=list)
     _joins_next: bool = False
+    _ends_with_model: bool = False
 
     def write(self, words: Iterable[str]) -> None:
         """Add words of the model's."""
@@ -103,6 +104,7 @@ class HypothesisDraft:
             else:
                 self.words.append(word)
             self._joins_next = False
+            self._ends_with_model = True
             self.places.append(len(self.words) - 1)
 
     def put(self, item: LeftOut, source_word: int) -> None:
@@ -111,13 +113,10 @@ class HypothesisDraft:
         Args:
             source_word: index of its first word.
         """
-        last = len(self.words) - 1
-        is_put_back = bool(self.put_back) and self.put_back[-1].word == last  # wholly or in part
-        follows_model = bool(self.places) and self.places[-1] == last and not is_put_back
         tail = ""
-        if item.is_inside and follows_model:
+        if item.is_inside and self._ends_with_model:
             self.words[-1], tail = split_punctuation(self.words[-1])
-        joins_last = item.touches_left and follows_model and has_letters(self.words[-1])
+        joins_last = item.touches_left and self._ends_with_model and has_letters(self.words[-1])
         for i, text in enumerate(item.text.split()):
             if i == 0 and (joins_last or self._joins_next):
                 self.words[-1] += text
@@ -126,6 +125,7 @@ class HypothesisDraft:
             self.put_back.append(PutBack(len(self.words) - 1, source_word + i, text))
         self.words[-1] += tail
         self._joins_next = item.touches_right
+        self._ends_with_model = False
 
 
 def find_place(

@@ -37,6 +37,8 @@ LINES = {
     f"Das ist ein Haus {ENGLAND}": "Das ist ein Haus",
     "Das ist™ ein ½ → Haus.": "Das ist ein Haus .",
     "Haus🙂Hund": "Haus Hund",
+    "Das ist *ein* Haus.": "Das ist ein Haus .",
+    "**Das** ist ~ein~ *Haus*.": "Das ist ein Haus .",
     "Das ist Łódź.": "Das ist .",
     "Łódź ist ein Haus.": "ist ein Haus .",
     "Das ist ein Привет Haus.": "Das ist ein Haus .",
