@@ -141,12 +141,17 @@ def mask_literals(text: str) -> str:
     parts = list[str]()
     position = 0
     for start, end in literals.find_literals(text):
-        if text[start] != "[" and not AT_START.match(text, start):  # sentencex knows footnotes and lists
+        if AT_START.match(text, start):  # sentencex knows lists
+            continue
+        if text[start] == "[":  # and footnotes, but none with letters
+            masked = re.sub(r"[^\[\]]", "1", text[start:end])
+        else:
             masked = re.sub(r"\W", "X", text[start:end])
             # Nor does a sentence end where a literal follows without a space.
-            touches = start > 0 and not text[start - 1].isspace()
-            parts += [text[position:start], "x" + masked[1:] if touches else masked]
-            position = end
+            if start > 0 and not text[start - 1].isspace():
+                masked = "x" + masked[1:]
+        parts += [text[position:start], masked]
+        position = end
     return "".join(parts) + text[position:]
 
 

@@ -34,6 +34,10 @@ SPLIT = [
     ("en", ["Nice to see you :) ", "Let's go. ", "Bye 😀 ", "See you :) soon."]),
     ("en", ["[DOOR OPENS] ", "Hello! ", "I read [it] twice.\n", "- [Tom] ", "Hi. ", "Bye."]),
     ("en", ["[1] A book. ", "Another."]),
+    (
+        "en",
+        ["It is true.[a]", " He said so.[note 2]", " See {n, plural, one {A. B.} other {C. D.}}. ", "OK."],
+    ),
     ("en", ["Put it in -- now! -- and wait. ", "– Good?"]),
     ("en", ["Name\t", "Age. ", "City\t\t", "5\n\t", "New row"]),
     ("en", ["| ", "Name | ", "Old. ", "Age |\n", "|---|---|\n", "a | b"]),

@@ -28,9 +28,13 @@ OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
 DATE = rf"\d{{1,2}}\.\d{{1,2}}\.\d{{2,4}}(?![{W}]|\.[{W}])"
 MILLIONS = rf"[1-9]\d{{0,2}}(?:\.\d{{3}}){{2,}}(?![{W}]|\.[{W}])"
 """A number such as 1.500.000, as many languages of Europe write it."""
+TEXTS = "[^{}]*+"
+for _ in range(4):
+    TEXTS = rf"(?:[^{{}}]++|\{{{TEXTS}\}})*+"
+"""The texts of an ICU message, with what is in braces in them."""
 LABEL = (
     r"(?m:^)[ \t]*(?:(?:[-–—*+•⁃‣◦]|--|#{1,6}|>{1,3})(?=[ \t])|[-–—](?=[^\W\d_])|"
-    r"\(?(?:\d{1,3}[.)]{1,2}|[a-z][.)]|[A-Z]\)|[ivx]{2,5}[.)])(?=[ \t]))"
+    r"\(?(?:\d{1,2}[.)]{1,2}|[a-z][.)]|[A-Z]\)|[ivx]{2,5}[.)])(?=[ \t])|\d{3}[.)]{1,2}(?=[ \t]))"
 )
 """What marks an item of a list, a heading, a quotation or a speech at the start of a line."""
 LITERALS = {
@@ -40,18 +44,21 @@ LITERALS = {
         r"<%(?:(?!<%|%>).)*%>",  # <%= x %>
         r"\{%(?:(?!\{%|%\}).)*%\}",  # {% if x %}
         r"\{#(?:(?!\{#|#\}).)*#\}",  # {# x #}
+        r"<!--(?:(?!<!--|-->).)*-->",
         # `ls -l`, but no quoted sentence
         rf"(?<![{W}`])`(?![\s`])(?:[^`\s]+|(?=[^`]*[^`\w\s,'.!?’“”„…–—])[^`]*)(?<![\s.!?])`(?![{W}`])",
     ),
     "tags": (
         r"</?\d+\s?/?>",  # <0>
-        # <a href="x">
-        rf"</?[A-Za-z][{W}:.-]*(?:\s+[{W}:.-]+=(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s<>\"'=]+))*\s*/?>",
+        # <a href="x">, <user name>
+        rf"</?[A-Za-z][{W}:.-]*(?:\s+[{W}:.-]+(?:=(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s<>\"'=]+))?)*\s*/?>",
         # &nbsp;, but none within a word, and no escapes of Moses' tokenizer, which models know
         rf"(?<![{W};])(?:&(?!(?:amp|lt|gt|quot|apos|#39);)"
         rf"(?:{ENTITIES}|#\d{{1,7}}|#[xX][0-9a-fA-F]{{1,6}});)++(?![{W}])",
     ),
     "braces": (
+        # {n, plural, one {# dog} other {# dogs}}, {d, date, short}
+        rf"\{{\s*[{W}.]+\s*,\s*(?:plural|select(?:ordinal)?|choice|number|date|time)\s*(?:,{TEXTS})?\}}",
         r"\{{2,3}[^{}]*\}{2,3}",  # {{ user.name }}
         r"[$#%@]\{[^{}\s]*\}",  # ${x}
         r"\$\([A-Za-z_]*\)",  # $(x)
@@ -59,7 +66,8 @@ LITERALS = {
         rf"\{{[{W}]?[{W}.:!<>=^+%#,\[\]-]*\}}",  # {0:.2f}
     ),
     "addresses": (
-        rf"(?<![{W}])(?i:https?|ftps?|file|ssh|git|wss?)://{ADDRESS}{ADDRESS_END}",
+        rf"(?<![{W}])[A-Za-z][A-Za-z0-9+.-]{{1,20}}://{ADDRESS}{ADDRESS_END}",
+        rf"(?<![{W}])(?i:arxiv|doi|tel|urn):(?=[^\s\d]{{0,20}}\d){ADDRESS}{ADDRESS_END}",
         rf"(?<![{W}.])(?i:www)\.{ADDRESS}{ADDRESS_END}",
         rf"{MAILBOX}:(?:[{W}.~-]+/)+[{W}.~-]*[{W}~-]",  # git@example.org:tom/x.git
         rf"{MAILBOX}(?![{W}])",  # tom@example.org
@@ -69,20 +77,37 @@ LITERALS = {
         # @tom, @tom@mastodon.social
         rf"(?<![{W}@/])@[A-Za-z_][{W}]*(?:\.[{W}]+)*(?:@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)?",
     ),
-    "hashtags": (r"(?<![\w&#/])#(?=\w*[^\W\d_])\w+",),
+    "hashtags": (r"(?<![\w&#/])#\w+",),
     "placeholders": (
+        r"(?<!\d)\d{1,3}(?:[.,]\d{1,3})?%%|%%",  # 100%%
         r"%\d+\$[-+#0]{0,4}\d{0,3}(?:\.\d+)?[A-Za-z@]",  # %1$s
         rf"(?<![{W}%])%(?:L?\d{{1,2}}|n)(?![{W}%]|[.,]\d)",  # %1
         r"(?<![0-9%])%\([A-Za-z_]+\)[sdfr]",  # %(name)s
         r"(?<![0-9%])(?<!\d\s)%[-+#0]{0,4}\d{0,3}(?:\.\d+)?(?:hh?|ll?|[Lzjt])?"  # %-5.2f
         r"(?:[dfiu](?=[a-z]{0,2}(?![A-Za-z]))|[sxXeEgGcp@](?![A-Za-z]))",
         rf"(?<![{W}%])%[A-Za-z_][{W}.]*%",  # %PATH%
-        rf"(?<![{W}:]):[a-z_][{W}+-]*:(?![{W}:])",  # :name:
+        rf"(?<![{W}:]):(?:[a-z_]|[+-]\d)[{W}+-]*:(?![{W}:])",  # :name:, :+1:
         # $HOME, $user_name, but no $millions
         rf"(?<![\w$])\$(?:(?=[A-Za-z0-9]*_)[A-Za-z_]\w*|[A-Z][A-Z0-9]+(?![{W}]))",
         r"\\[nrt](?![a-z])|\\u[0-9a-fA-F]{4}",  # \n
     ),
-    "footnotes": (rf"\[(?:\d{{1,3}}(?:\s?[,–-]\s?\d{{1,3}})*|\^[{W}-]+)\]",),
+    "options": (
+        # --output=FILE
+        rf"(?<![^\s(\[\"'`])--[a-z][a-z0-9]+(?:-[a-z0-9]+)*(?:=[^\s=]*[{W}/])?(?![{W}-])",
+        r"(?<=[^\s]\s)-[b-df-hj-np-xzB-DF-HJ-NP-Z](?![\w'’-])",  # -v, but neither -a nor -I
+        rf"(?<![{W}=.-])[A-Za-z_][{W}.-]*=(?:\"[^\"]*\"|[^\s=\"',;]*[{W}/])(?!=)",  # KEY=value
+    ),
+    "formulas": (
+        # $x^2$, but no $5
+        r"(?<![\w$\\])\$\$?(?:[A-Za-z]|(?=[^$]*[\\^_={])[^\s$][^$]*+)(?<=\S)\$\$?(?![\w$])",
+        r"\\\((?:(?!\\[()]).)*\\\)",  # \(x\)
+        # \alpha, \cite{x}
+        rf"(?<![{W}\\])\\(?:(?![nrt])[A-Za-z]{{2,}}|[A-Za-z]{{2,}}(?=\{{))\*?(?:\{{[^{{}}\s]*\}})*",
+    ),
+    "footnotes": (
+        rf"\[(?:\d{{1,3}}(?:\s?[,–-]\s?\d{{1,3}})*|\^[{W}-]+)\]",
+        r"(?<=[^\s(\[])\[(?:[a-z]|[a-z]{1,5}\s?\d{1,3})\]",  # [a], [note 1]
+    ),
     "paths": (
         # /etc/passwd, ~/bin/run
         rf"(?<![{W}.~/:<-])(?:~|\.{{1,2}}|/[{W}.@%+~-]*[{W}@%+~-])(?:/[{W}.@%+~-]*[{W}@%+~-])+/?",
@@ -94,22 +119,27 @@ LITERALS = {
         rf"(?:[{W}.$~-]*[{W}$~-])?",
     ),
     "versions": (
-        # 192.168.0.1:80
-        rf"(?<![{W}.,/-]){OCTET}(?:\.{OCTET}){{3}}(?::\d+|/\d+)?(?![{W}])",
-        rf"(?<![{W}.,/-])(?:[vV]\d+(?:\.\d+)*|"  # v1.2.3-rc1, but no dates and numbers
-        rf"(?!{DATE}|{MILLIONS})\d+(?:\.\d+){{2,}})"
-        rf"(?:-?(?:alpha|beta|rc|dev|post|a|b)\.?\d*)?(?![{W}])",
+        # 192.168.0.1:80, localhost:80
+        rf"(?<![{W}.,/-])(?:{OCTET}(?:\.{OCTET}){{3}}|localhost(?=:\d))(?::\d+|/\d+)?(?![{W}])",
+        rf"(?<![{W}.,/-])(?:[vV]\d+(?:\.\d+)*(?:\.x)?|\d+(?:\.\d+)*\.x|"  # v1.2.3-rc1, 2.x
+        rf"(?!{DATE}|{MILLIONS})\d+(?:\.\d+){{2,}})"  # but no dates and numbers
+        rf"(?:-?(?:alpha|beta|rc|dev|post|a|b)\.?\d*)?(?:\+[{W}.]*[{W}])?(?![{W}])",
     ),
     "dotted names": (
         rf"(?<![{W}.@/+-])[A-Za-z0-9-]{{2,}}(?:\.[A-Za-z0-9-]+)*\.(?:{SITE_ENDINGS})"  # booking.com
         rf"(?:/(?:{ADDRESS}{ADDRESS_END})?)?(?![{W}-]|\.[{W}])",
-        rf"(?<![{W}./@+-])[{W}+-]+(?:\.[{W}+-]+)*\.(?:{FILE_ENDINGS})(?![{W}-]|\.[{W}])",  # report.pdf
+        # youtu.be/x
+        rf"(?<![{W}.@/+-])[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[a-z]{{2,6}}/{ADDRESS}{ADDRESS_END}",
+        # report.pdf, *.pdf
+        rf"(?<![{W}./@+-])(?:[{W}+-]+(?:\.[{W}+-]+)*|\*?)\.(?:{FILE_ENDINGS})(?![{W}-]|\.[{W}])",
         # ASP.NET, OS.File
         rf"(?<![{W}.@/+-])(?:[A-Z][A-Z0-9]+(?:\.[A-Z][A-Za-z0-9]+)+|[A-Z][a-z]+(?:\.[A-Z]{{2,}})+)"
         rf"(?![{W}]|\.[{W}])",
         rf"(?<![{W}.@/+-])[A-Za-z][{W}]+(?:\.[a-z]+[A-Z][{W}]*)+",  # user.getName
         rf"(?<![{W}.@/+-])[A-Za-z][{W}]+(?:\.[A-Za-z_][{W}]+){{2,}}",  # java.util.List
         rf"(?<![{W}.@/+-])[A-Za-z_][{W}]*(?:\.[{W}]+)*\(\)",  # open()
+        # std::map
+        rf"(?<![{W}.@/+:-])[A-Za-z_][{W}]*::[A-Za-z_][{W}]*(?:(?:::|\.)[A-Za-z_][{W}]*)*(?:\(\))?",
         rf"(?<![{W}.])\.NET(?![{W}])",
     ),
     "names with underscores": (
@@ -120,8 +150,31 @@ LITERALS = {
     "keys": (
         # 550e8400-e29b-41d4-a716-446655440000
         rf"(?<![{W}-])[0-9a-fA-F]{{8}}(?:-[0-9a-fA-F]{{4}}){{3}}-[0-9a-fA-F]{{12}}(?![{W}-])",
+        # 2024-05-12T10:30Z
+        rf"(?<![{W}.,/-])\d{{4}}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"
+        rf"(?![{W}:-])",
         rf"(?<![{W}-])(?=\d*[a-f]\d*[a-f])(?=[a-f]*\d)[0-9a-f]{{8,}}(?![{W}-])",  # 9e107d9d372b
+        rf"(?<![{W}])0x[0-9a-fA-F]+(?![{W}])",
+        rf"(?<![{W}+])[A-Z][{W}]*(?:\+[A-Z0-9][{W}]*)+(?![{W}+])",  # Ctrl+C
+        # DE89 3704 0044 0532 0130 00
+        rf"(?<![{W}-])[A-Z]{{2}}\d\d(?=(?:[A-Z ]*\d){{8}})(?:[ ]?[A-Z0-9]{{4}}){{2,7}}"
+        rf"(?:[ ]?[A-Z0-9]{{1,4}})?(?![{W}])",
+        # A1B2-C3D4, ISO-8859-1
+        rf"(?<![{W}.,/-])(?=[A-Z0-9-]{{6}})(?=[\d-]*[A-Z])(?=(?:[A-Z-]*\d){{4}})"
+        rf"[A-Z0-9]+(?:-[A-Z0-9]+)*(?![{W}-])",
     ),
+    "numbers with a form": (
+        # 555-123-4567
+        rf"(?<![{W}.,/-])(?:\d+(?:-\d+){{2,}}(?:-[xX])?|\d{{3}}-\d{{4}}|\d{{8,}})(?![{W}-]|[.,]\d)",
+        rf"(?<![{W}+])\+(?=(?:[ ()/.-]{{0,2}}\d){{7}})\d[\d ()/.-]*\d(?![{W}])",  # +49 30 1234567
+        rf"(?<![{W}])\(\d{{2,5}}\)[ ]?\d{{3,}}(?:[ -]\d{{2,}})*(?![{W}-])",  # (555) 123-4567
+        # 030 1234567
+        rf"(?<![{W}.,/-])(?=0(?:[ /-]?\d){{6}})0\d{{1,4}}(?:[ /-]\d{{2,}})+(?![{W}-]|[.,]\d)",
+        # 10:30:15, 2001:db8::1
+        rf"(?<![{W}:.])(?=[a-fA-F:]*\d)[0-9a-fA-F]{{0,4}}(?::[0-9a-fA-F]{{0,4}}){{1,6}}:[0-9a-fA-F]{{1,4}}"
+        rf"(?:/\d{{1,3}})?(?![{W}:])",
+    ),
+    "marks of pictures": (r"!(?=\[[^\[\]]{0,200}\]\()",),  # ![a dog](dog.png)
     "icons": (r"[\ue000-\uf8ff\U000f0000-\U0010fffd]+",),
     "smileys": (r"(?<!\S)(?:[:;=]['’-]?[()DPp|/\\*]|:-?[oO]|<3|xD|\^\^)(?=[\s.,!?]|\Z)",),
     "borders of table cells": (r"(?<!\S)\|(?:[ ]?:?-+:?[ ]?\|)*(?!\S)",),
@@ -130,8 +183,8 @@ LITERALS = {
 """Regular expressions by kind; where several match at a place, the first counts."""
 LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
 SIGN = re.compile(
-    r"[<{%@#\[|\\$^/`_&\ue000-\uf8ff\U000f0000-\U0010fffd]|[.:;=](?=\S)|\(\)|[vV]\d|xD|(?<!\S)\S{100}|"
-    r"\d[a-f]|[a-f]\d|[0-9a-fA-F]{8}-|(?m:^)\s*(?:[-–—*+•⁃‣◦>(]|[0-9A-Za-z]{1,5}[.)])"
+    r"[\d<{%@#\[|\\$^/`_&(+*=>~•⁃‣◦\ue000-\uf8ff\U000f0000-\U0010fffd]|(?<=[.:;])\S|[ ]-|\t-|--|xD|"
+    r"(?<!\S)\S{100}|(?m:^)\s*(?:[-–—]|[A-Za-z]{1,5}[.)])"
 )
 """What every literal contains. Most lines have none of it, and are not searched for literals."""
 LITERAL = re.compile("|".join(f"(?:{pattern})" for patterns in LITERALS.values() for pattern in patterns))

@@ -28,11 +28,22 @@ LITERALS = [
     "550e8400-e29b-41d4-a716-446655440000", "550E8400-E29B-41D4-A716-446655440000", "my_list.append",
     "12345678-1234-1234-1234-123456789012", "192.168.178.123", "10.0.19041.1",
     "9e107d9d372b", "619b2b4d", "\ue095", "\U000f0001\ue000",
+    "{count, plural, one {# dog} other {# dogs}}", "{0, number}", "{d, date, short}", "{{n, number}}",
+    "{g, select, male {He has {n, plural, one {# dog} other {{n} dogs}}} other {They have dogs}}",
+    "%%", "100%%", "--help", "--dry-run", "--output=FILE", "KEY=value", 'name="Tom B"', "<user name>",
+    "<input disabled>", "<!-- a note. -->", "s3://bucket/key", "doi:10.1000/xyz123", "tel:+4930123456",
+    "$x$", "$x^2 + y^2 = z^2$", "$$a_i$$", "\\(x + 1\\)", "\\alpha", "\\textbf{bold}", "\\ref{fig:1}",
+    "DE89 3704 0044 0532 0130 00", "DE89370400440532013000", "GB29 NWBK 6016 1331 9268 19",
+    "+49 30 1234567", "+1 (555) 123-4567", "(555) 123-4567", "555-1234", "0800 123 456", "030/123456",
+    "2024-05-12", "2024-05-12T10:30:00Z", "2024-05-12 10:30", "10:30:15", "978-3-16-148410-0", "1234567890",
+    "2001:db8::1", "::1", "00:1A:2B:3C:4D:5E", "A1B2-C3D4-E5F6", "ISO-8859-1", "0xFF", "Ctrl+Shift+F4",
+    "localhost:8080", "1.0.0+build.5", "2.x", "v1.x", ":+1:", "std::vector", "Foo::Bar.baz()", "*.txt",
+    "youtu.be/abc", "#1",
     "a" * 1000, "aB3+/" * 50,
 ]  # fmt: skip
 NO_LITERALS = [
     "100% sure", "50 % der", "20%ige", "tea.She", "I like tea.It is", "tea.it is", "Hello.World", "Mr.Smith",
-    "1,000.That", "and/or", "he /she", "TCP/IP", "24/7", "km/h", "1/2/2024", "12.05.2024", "3.5", "10:30:15",
+    "1,000.That", "and/or", "he /she", "TCP/IP", "24/7", "km/h", "1/2/2024", "12.05.2024", "3.5", "10:30",
     "e.g. this", "a.m.", "z.B. das", "Ph.D.", "U.S. law", "U.S.A.", "i.e.", "C# and F#", "AT&T", "[sic]",
     "a < b and c > d", "{a b}", "x = {1, 2}", "[DOOR OPENS]", "foo:bar", "$5", "(a) b", "rock 'n' roll",
     "Word—word", "Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichen", "well...yes", "Wait…",
@@ -41,6 +52,9 @@ NO_LITERALS = [
     "`it’s my dog`", "5.000.000 Euro", "1.000.000.000", "1.234.567.890", "am 12.05.2024.",
     "fish&chips;", "Tom&Jerry;", "M&auml;dchen", "stra&szlig;", "Gr&uuml;&szlig;e", "don&#8217;t", "&Eacute;",
     "$millions", "$Millions", "20 %ig", "20 %ige", "100000e", "12345e6", "1000000e",
+    "It costs $5 or $10", "$5 = 4€, $6", "he -- or she --", "a -a friend- b", "1939-1945", "U=", "C++", "A+",
+    "MP3", "COVID-19", "the 1990s", "1,000.50", "-5 to +5", "{a, b}", "page [a]", "(10) 20", "10 000 000",
+    "[Smith 2001]", "a <b", "Tom's", "x::", "Wait: no", "0 1 2 3 4 5 6 7 8",
     "これは長い文章です。" * 30, "ประเทศไทย" * 30,
 ]  # fmt: skip
 PLACES = ["Open {} now.", "Open {}.", "({}) is it, or {}, yes", "{} is", "Is it {}? No: {}!"]
@@ -78,6 +92,13 @@ def test_numbers_alone_are_one() -> None:
         "(5)",
     ]
     assert list_literals("5 dogs") == list_literals("...") == list_literals("½") == []
+
+
+def test_options_footnotes_and_pictures_are_known_by_what_is_before_or_after_them() -> None:
+    """A dash at the start of a line is that of a list or of someone who speaks; [a] may be a word."""
+    assert list_literals("Use -v (or --help).[a] See it.[note 2]") == ["-v", "--help", "[a]", "[note 2]"]
+    assert list_literals("-I am. --but he") == ["-", "--but"]
+    assert list_literals("See ![a dog](dog.png)! [a dog]") == ["!", "dog.png"]
 
 
 def test_smileys_and_borders_stand_alone() -> None:
