@@ -33,6 +33,10 @@ CAPITALIZED_RANK = 5
 start of a sentence makes "They" frequent, too."""
 LONGEST_ACRONYM = 3
 """Letters of the longest words that stay as they are in a line in capitals if the vocabulary lacks them."""
+SHORT_RANK = 200
+"""Rank up to which an entry of two letters is a word; a rarer one, such as ny, may be the end of words."""
+SHORT_ACRONYMS = {"AI", "AM", "EU", "IT", "LA", "UN", "US"}
+"""Acronyms of two letters that are also words at the start of sentences, in some language."""
 LONGEST_SMALL = 4
 """Letters of the longest words that title case may leave in lowercase, such as "from"."""
 
@@ -118,6 +122,7 @@ class CapitalsReader:
     def _find_stressed(self, words: Sequence[str], capitals: Iterable[int]) -> set[int]:
         """Return which words in capitals are known in lowercase, and short ones beside them: DO NOT."""
         known = {i for i in capitals if self._is_known(words[i], shortest=KNOWN_LETTERS)}
+        known |= {i for i in capitals if self._is_stressed_short(words[i])}
         short = {i for i in capitals if i not in known and self._is_known(words[i], shortest=2)}
         known |= {i for i in capitals if not NO_LETTERS.sub("", words[i]).isupper()}  # there are unseen ones
         return known | {i for i in short if {i - 1, i + 1} & known}
@@ -150,8 +155,23 @@ class CapitalsReader:
 
     def _is_acronym(self, word: str) -> bool:
         """Return whether a word in capitals is short and has no entry in another case."""
-        pieces, _ = self._measure(self._find_own_case(word))
-        return pieces > 1 and 1 < count_cased(word) <= LONGEST_ACRONYM
+        letters = count_cased(word)
+        if letters == 2:
+            return not self._is_short_word(word)
+        return 1 < letters <= LONGEST_ACRONYM and self._measure(self._find_own_case(word))[0] > 1
+
+    def _is_short_word(self, word: str) -> bool:
+        """Return whether the vocabulary has two letters as a word: frequent, or at the start of sentences."""
+        small = lower(word, self._language)
+        pieces, rank = self._measure(small)
+        starts_sentences = self._measure(capitalize_letters(small, self._language))[0] == 1
+        return starts_sentences or (pieces == 1 and rank <= SHORT_RANK)
+
+    def _is_stressed_short(self, word: str) -> bool:
+        """Return whether two letters in capitals are a word, such as NO, and have no entry as they are."""
+        if count_cased(word) != 2 or word in SHORT_ACRONYMS:
+            return False
+        return self._measure(word)[0] > 1 and self._is_short_word(word)
 
     def _is_known(self, word: str, shortest: int) -> bool:
         """Return whether the vocabulary knows a word in capitals better in another case.

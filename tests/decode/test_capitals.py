@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from convs2s.decode import capitals
 from convs2s.model.description import seal
 from convs2s.package.translator import Translator, load
 from convs2s.text.vocabulary.learning import write_codecs
@@ -18,7 +19,7 @@ COUNTS = {
     "the": 900, "The": 200, "a": 500, "i": 1, "I": 800, "do": 90, "Do": 40, "not": 80, "open": 70,
     "old": 60, "house": 50, "save": 30, "Save": 3, "changes": 20, "brown": 15, "sold": 12, "Tom": 400,
     "TV": 30, "is": 300, ".": 2000, "!": 99, "and": 99, "us": 99, "in": 99, "straße": 9, "οδός": 7,
-    "σοφος": 2, "ısı": 6, "izin": 5, "подъезд": 20,
+    "no": 40, "No": 20, "it": 30, "It": 25, "σοφος": 2, "ısı": 6, "izin": 5, "подъезд": 20,
 }  # fmt: skip
 LETTERS = [*"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789ДЕЗОП"]
 """Pieces that are also there, in which any Latin word can be written."""
@@ -41,6 +42,7 @@ def make_parrot(folder: Path, language: str = "en", *, pieces: bool = False, **c
         ("THE TV IS OLD. TOM AND I", "The TV is old . Tom and I", "THE TV IS OLD. TOM AND I"),
         ("THE USA AND THE HOUSE", "The USA and the house", "THE USA AND THE HOUSE"),
         ("DO NOT open the house.", "Do not open the house .", "DO NOT open the house."),
+        ("The house is in, NO!", "The house is in , no !", "The house is in, NO!"),
         ("The house is NOT old.", "The house is not old .", "The house is NOT old."),
         ("The Old House Is Sold", "The old house is sold", "The old house is sold"),
         ("The NATO House", "The NATO house", "The NATO house"),
@@ -67,7 +69,8 @@ def test_text_in_capitals_is_a_normal_sentence_to_the_model(
     "text",
     [
         "", "TV", "I", "A", "The TV is old.", "Tom is in the US.", "NATO is old.", "NATO", "USA", "HTML",
-        "Tom Brown", "The NATO Tom is in", "Is it Tom Brown in the house?", "The house is sold.", "I!",
+        "Tom Brown", "The NATO Tom is in", "Is it Tom Brown in the house?", "The IT is old.",
+        "The NY is old.", "The house is sold.", "I!",
         "1,000 £", "今日はNHKを見た", "מה שלומך", "สวัสดี", "გამარჯობა", "هذا البيت",
     ],
 )  # fmt: skip
@@ -77,6 +80,15 @@ def test_other_text_is_unchanged(tmp_path: Path, text: str, pieces: bool) -> Non
     translator = make_parrot(tmp_path, pieces=pieces)
     as_written = Translator(translator.words, translator.source, translator.target, {}, capitals=False)
     assert translator.read(text) == as_written.read(text)
+
+
+def test_rare_entries_of_two_letters_are_no_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are the ends of words, such as ny, so that NY is as it is written."""
+    translator = make_parrot(tmp_path)
+    text = "THE OLD HOUSE AND US"
+    assert translator.read(text)[0].seen == ["The", "old", "house", "and", "us"]
+    monkeypatch.setattr(capitals, "SHORT_RANK", 0)
+    assert translator.read(text)[0].seen == ["The", "old", "house", "and", "US"]
 
 
 @pytest.mark.parametrize(("language", "second"), [("en", "changes"), ("de", "Changes")])
