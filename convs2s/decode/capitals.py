@@ -1,8 +1,9 @@
 """Text in capitals is lowered for the model, and its translation raised again.
 
 Few models see lines in capitals or in title case, so their words are cut into single letters and the
-translation is noise. What is lowered is decided from the line and from the model's vocabulary, without lists
-of words: USA stays, as it has no common spelling in lowercase; HOUSE is lowered, as "house" is one piece.
+translation is noise. What is lowered is decided from the line and from the model's vocabulary, not from lists
+of words but for a few acronyms: USA stays, as it has no common spelling in lowercase; HOUSE is lowered, as
+"house" is one piece.
 """
 
 import itertools
@@ -182,6 +183,8 @@ class CapitalsReader:
         own = self._find_own_case(word)
         pieces, _ = self._measure(own)
         letters = count_cased(word)
+        if letters == 2 and not self._is_short_word(word):
+            return False
         return own != word and letters >= shortest and (pieces == 1 or letters >= KNOWN_LETTERS * pieces)
 
     def _is_common(self, word: str) -> bool:

@@ -89,6 +89,7 @@ def test_rare_entries_of_two_letters_are_no_words(tmp_path: Path, monkeypatch: p
     assert translator.read(text)[0].seen == ["The", "old", "house", "and", "us"]
     monkeypatch.setattr(capitals, "SHORT_RANK", 0)
     assert translator.read(text)[0].seen == ["The", "old", "house", "and", "US"]
+    assert translator.read("I US")[0].seen == ["I", "US"]
 
 
 @pytest.mark.parametrize(("language", "second"), [("en", "changes"), ("de", "Changes")])

@@ -43,6 +43,7 @@ def test_a_literal_is_in_its_place_once_byte_for_byte(
 def test_no_space_comes_between_punctuation_and_a_literal(translators: tuple[Translator, Translator]) -> None:
     """A footnote stays at its sentence, the end of a template's block at its text."""
     texts = ["Das ist ein Haus.[2] Das ist ein Hund![3]", "{% if x %}Das ist ein Haus.{% endif %}", "{x}.{y}"]
+    texts += ["**Das:** ist ein *Haus*.", "(**Das**) ist ~~ein~~ Haus.", "![Haus](ein.png) ist [ein](#x)."]
     assert translators[0].translate(texts) == texts
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from html.entities import html5
 from typing import NamedTuple
 
+from convs2s.text.words.characters import SENTENCE_ENDS
 from convs2s.text.words.tokenization import OBJECT
 
 W = r"0-9A-Za-z_\u00c0-\u0dff"
@@ -33,7 +34,8 @@ for _ in range(4):
     TEXTS = rf"(?:[^{{}}]++|\{{{TEXTS}\}})*+"
 """The texts of an ICU message, with what is in braces in them."""
 LABEL = (
-    r"(?m:^)[ \t]*(?:(?:[-–—*+•⁃‣◦]|--|#{1,6}|>{1,3})(?=[ \t])|[-–—](?=[^\W\d_])|"
+    r"(?m:^)[ \t]*(?:[-*+][ \t]\[[ xX]\](?=[ \t])|"
+    r"(?:[-–—*+•⁃‣◦]|--|#{1,6}|>{1,3})(?=[ \t])|[-–—](?=[^\W\d_])|"
     r"\(?(?:\d{1,2}[.)]{1,2}|[a-z][.)]|[A-Z]\)|[ivx]{2,5}[.)])(?=[ \t])|\d{3}[.)]{1,2}(?=[ \t]))"
 )
 """What marks an item of a list, a heading, a quotation or a speech at the start of a line."""
@@ -78,6 +80,11 @@ LITERALS = {
         rf"(?<![{W}@/])@[A-Za-z_][{W}]*(?:\.[{W}]+)*(?:@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)?",
     ),
     "hashtags": (r"(?<![\w&#/])#\w+",),
+    "formulas": (
+        # $x^2$, but no $5
+        r"(?<![\w$\\])\$\$?(?:[A-Za-z]|(?=[^$]*[\\^_={])[^\s$][^$]*+)(?<=\S)\$\$?(?![\w$])",
+        r"\\\((?:(?!\\[()]).)*\\\)",  # \(x\)
+    ),
     "placeholders": (
         r"(?<!\d)\d{1,3}(?:[.,]\d{1,3})?%%|%%",  # 100%%
         r"%\d+\$[-+#0]{0,4}\d{0,3}(?:\.\d+)?[A-Za-z@]",  # %1$s
@@ -97,10 +104,7 @@ LITERALS = {
         r"(?<=[^\s]\s)-[b-df-hj-np-xzB-DF-HJ-NP-Z](?![\w'’-])",  # -v, but neither -a nor -I
         rf"(?<![{W}=.-])[A-Za-z_][{W}.-]*=(?:\"[^\"]*\"|[^\s=\"',;]*[{W}/])(?!=)",  # KEY=value
     ),
-    "formulas": (
-        # $x^2$, but no $5
-        r"(?<![\w$\\])\$\$?(?:[A-Za-z]|(?=[^$]*[\\^_={])[^\s$][^$]*+)(?<=\S)\$\$?(?![\w$])",
-        r"\\\((?:(?!\\[()]).)*\\\)",  # \(x\)
+    "commands of TeX": (
         # \alpha, \cite{x}
         rf"(?<![{W}\\])\\(?:(?![nrt])[A-Za-z]{{2,}}|[A-Za-z]{{2,}}(?=\{{))\*?(?:\{{[^{{}}\s]*\}})*",
     ),
@@ -174,7 +178,13 @@ LITERALS = {
         rf"(?<![{W}:.])(?=[a-fA-F:]*\d)[0-9a-fA-F]{{0,4}}(?::[0-9a-fA-F]{{0,4}}){{1,6}}:[0-9a-fA-F]{{1,4}}"
         rf"(?:/\d{{1,3}})?(?![{W}:])",
     ),
-    "marks of pictures": (r"!(?=\[[^\[\]]{0,200}\]\()",),  # ![a dog](dog.png)
+    "marks of emphasis": (  # **bold**
+        r"(?<![\w*])(?:\*{1,3}|__|~~)(?=[^\s*_~])|(?<=[^\s*_~])(?:\*{1,3}|__|~~)(?![\w*])",
+    ),
+    "links of Markdown": (  # [a dog](dog.png)
+        r"!?\[(?=[^\[\]]{0,200}\]\([^()\s])",
+        r"\]\((?:[^()\s]|\([^()\s]*\))+(?:\s+\"[^\"]*\")?\)",
+    ),
     "icons": (r"[\ue000-\uf8ff\U000f0000-\U0010fffd]+",),
     "smileys": (r"(?<!\S)(?:[:;=]['’-]?[()DPp|/\\*]|:-?[oO]|<3|xD|\^\^)(?=[\s.,!?]|\Z)",),
     "borders of table cells": (r"(?<!\S)\|(?:[ ]?:?-+:?[ ]?\|)*(?!\S)",),
@@ -189,6 +199,7 @@ SIGN = re.compile(
 """What every literal contains. Most lines have none of it, and are not searched for literals."""
 LITERAL = re.compile("|".join(f"(?:{pattern})" for patterns in LITERALS.values() for pattern in patterns))
 NO_PUNCTUATION = re.compile(rf"[\w\s{OBJECT}]")
+LETTER = re.compile(rf"[{W}]")
 NUMBERS = re.compile(r"[\W_]*\d[\W\d_]*")
 """A line of numbers alone, such as a date or a price."""
 
@@ -199,11 +210,13 @@ class Hidden(NamedTuple):
     Attributes:
         text: of the literal.
         left, right: the punctuation that touches it; empty if there is none.
+        follows_letter: whether a letter of a script with spaces touches it on its left.
     """
 
     text: str
     left: str = ""
     right: str = ""
+    follows_letter: bool = False
 
 
 def find_literals(text: str) -> Iterator[tuple[int, int]]:
@@ -229,7 +242,8 @@ def hide_literals(text: str) -> tuple[str, list[Hidden]]:
         add(text[position:start])
         parts.append(OBJECT)
         left, right = text[max(position, start - 1) : start], text[end : end + 1]
-        hidden.append(Hidden(text[start:end], *(NO_PUNCTUATION.sub("", beside) for beside in (left, right))))
+        punctuation = (NO_PUNCTUATION.sub("", beside) for beside in (left, right))
+        hidden.append(Hidden(text[start:end], *punctuation, LETTER.match(left) is not None))
         position = end
     add(text[position:])
     return "".join(parts), hidden
@@ -238,13 +252,15 @@ def hide_literals(text: str) -> tuple[str, list[Hidden]]:
 def show_literals(text: str, hidden: Iterator[Hidden]) -> str:
     """Return a text in which each `OBJECT` is replaced by the next of what is hidden.
 
-    A space between it and punctuation is left out where there was none.
+    A space between it and punctuation is left out where there was none, also if the period before it is the
+    translation's own.
     """
     first, *rest = text.split(OBJECT)
     parts = [first]
     for part in rest:
         literal = next(hidden, Hidden(OBJECT))
-        if literal.left and parts[-1].endswith(literal.left + " "):
+        marks = SENTENCE_ENDS if literal.follows_letter else (literal.left,)
+        if any(mark and parts[-1].endswith(mark + " ") for mark in marks):
             parts[-1] = parts[-1][:-1]
         follows = literal.right and part.startswith(" " + literal.right)
         parts += [literal.text, part[1:] if follows else part]

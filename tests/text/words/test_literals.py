@@ -32,7 +32,8 @@ LITERALS = [
     "{g, select, male {He has {n, plural, one {# dog} other {{n} dogs}}} other {They have dogs}}",
     "%%", "100%%", "--help", "--dry-run", "--output=FILE", "KEY=value", 'name="Tom B"', "<user name>",
     "<input disabled>", "<!-- a note. -->", "s3://bucket/key", "doi:10.1000/xyz123", "tel:+4930123456",
-    "$x$", "$x^2 + y^2 = z^2$", "$$a_i$$", "\\(x + 1\\)", "\\alpha", "\\textbf{bold}", "\\ref{fig:1}",
+    "$x$", "$x^2 + y^2 = z^2$", "$$a_i$$", "$a_i > 0$", "\\(x + 1\\)", "\\alpha", "\\textbf{bold}",
+    "\\ref{fig:1}",
     "DE89 3704 0044 0532 0130 00", "DE89370400440532013000", "GB29 NWBK 6016 1331 9268 19",
     "+49 30 1234567", "+1 (555) 123-4567", "(555) 123-4567", "555-1234", "0800 123 456", "030/123456",
     "2024-05-12", "2024-05-12T10:30:00Z", "2024-05-12 10:30", "10:30:15", "978-3-16-148410-0", "1234567890",
@@ -74,7 +75,26 @@ def test_a_literal_ends_before_the_punctuation_around_it(literal: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "sign", ["-", "*", "•", "--", "–", "1.", "12.)", "(3)", "a)", "b.", "iii.", "##", ">", "  -", "\t2."]
+    "sign",
+    [
+        "-",
+        "*",
+        "•",
+        "--",
+        "–",
+        "1.",
+        "12.)",
+        "(3)",
+        "a)",
+        "b.",
+        "iii.",
+        "##",
+        ">",
+        "  -",
+        "\t2.",
+        "- [ ]",
+        "* [x]",
+    ],
 )
 def test_what_begins_a_line_of_a_list_is_one(sign: str) -> None:
     """Also the dash of someone who speaks, and the space before it, which is the depth of a list."""
@@ -94,11 +114,12 @@ def test_numbers_alone_are_one() -> None:
     assert list_literals("5 dogs") == list_literals("...") == list_literals("½") == []
 
 
-def test_options_footnotes_and_pictures_are_known_by_what_is_before_or_after_them() -> None:
+def test_options_footnotes_and_marks_of_markdown_are_known_by_what_is_before_or_after_them() -> None:
     """A dash at the start of a line is that of a list or of someone who speaks; [a] may be a word."""
     assert list_literals("Use -v (or --help).[a] See it.[note 2]") == ["-v", "--help", "[a]", "[note 2]"]
     assert list_literals("-I am. --but he") == ["-", "--but"]
-    assert list_literals("See ![a dog](dog.png)! [a dog]") == ["!", "dog.png"]
+    assert list_literals("**Note:** *it* (~~is~~). 2 * 3, f**k") == ["**", "**", "*", "*", "~~", "~~"]
+    assert list_literals("See ![a dog](dog.png)! [a dog]") == ["![", "](dog.png)"]
 
 
 def test_smileys_and_borders_stand_alone() -> None:
@@ -131,3 +152,11 @@ def test_what_is_hidden_comes_back(parts: list[str]) -> None:
     assert shown.count(OBJECT) == len(hidden)
     assert show_literals(shown, iter(hidden)) == text
     assert not any("\n" in literal.text for literal in hidden)
+
+
+def test_what_touched_a_word_touches_the_period_that_the_translation_has() -> None:
+    """A mark of emphasis is none with a space inside; in scripts without spaces any literal touches a word."""
+    _, hidden = hide_literals("**Open**")
+    assert show_literals(f"{OBJECT}Offen. {OBJECT}", iter(hidden)) == "**Offen.**"
+    _, hidden = hide_literals("詳細は{count}")
+    assert show_literals(f"Mehr. {OBJECT}", iter(hidden)) == "Mehr. {count}"
