@@ -242,8 +242,8 @@ def hide_literals(text: str) -> tuple[str, list[Hidden]]:
         add(text[position:start])
         parts.append(OBJECT)
         left, right = text[max(position, start - 1) : start], text[end : end + 1]
-        punctuation = (NO_PUNCTUATION.sub("", beside) for beside in (left, right))
-        hidden.append(Hidden(text[start:end], *punctuation, LETTER.match(left) is not None))
+        marks = [NO_PUNCTUATION.sub("", beside) for beside in (left, right)]
+        hidden.append(Hidden(text[start:end], marks[0], marks[1], LETTER.match(left) is not None))
         position = end
     add(text[position:])
     return "".join(parts), hidden

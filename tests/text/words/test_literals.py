@@ -155,7 +155,7 @@ def test_what_is_hidden_comes_back(parts: list[str]) -> None:
 
 
 def test_what_touched_a_word_touches_the_period_that_the_translation_has() -> None:
-    """A mark of emphasis is none with a space inside; in scripts without spaces any literal touches a word."""
+    """A mark of emphasis is none beside a space; in scripts without spaces any literal touches a word."""
     _, hidden = hide_literals("**Open**")
     assert show_literals(f"{OBJECT}Offen. {OBJECT}", iter(hidden)) == "**Offen.**"
     _, hidden = hide_literals("詳細は{count}")
