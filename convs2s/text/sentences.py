@@ -47,7 +47,7 @@ COMMON_WORDS = {
     "sv": "del det hon kan med min ord se sen ut", "tr": "kan mi ne sen ver",
 }  # fmt: skip
 """Words that end sentences, and that sentencex takes for abbreviations, as me for Maine, by language."""
-LAST_WORD = re.compile(r"(?<!Dr\. )(?<![\w.'’-])([^\W\d_]+)\.\s+(?=\S)")
+LAST_WORD = re.compile(r"(?<!Dr\. )(?<![\w.'’-])([^\W\d_]+)\.[\"”“’»]?\s+(?=\S)")
 NUMBER = re.compile(r"\(?\d")
 BEFORE_NUMBER = re.compile(
     r"(?<![\w.])(?:approx|cap|ch|chap|eqs?|figs?|max|min|no|pag|pág|ref|sect?|tabs?|vols?)\.\s+\Z",

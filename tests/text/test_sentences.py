@@ -48,6 +48,7 @@ SPLIT = [
     ),
     ("en", ["I like tea.", "She likes coffee."]),
     ("en", ["Come with me. ", "Tom said no. ", "I'm ill. ", "OK. ", "See No. 5. ", "He left Ill. Mary did."]),
+    ("en", ['He said: "Come with me." ', "Tom said “no.” ", "Mary left."]),
     ("de", ["Er kennt mich. ", "Tom weiß, was ich mag. ", "Mag. Huber kommt."]),
     ("sv", ["Jag vet det. ", "Tom vet. ", "Dr. med. Tom vet."]),
     ("en", ["It is approx. 5 miles, see Vol. 3, ch. 4 and Eq. (2). ", "I have a car. ", "5 of us left."]),
