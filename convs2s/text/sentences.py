@@ -39,12 +39,12 @@ QUOTED_END = re.compile(
 INITIAL = re.compile(r"(?<![\w.°])([A-ZÀ-ÖØ-ÞА-ЯЁ])\.\s+\Z")
 """A single capital letter at the end, such as M. in French, but not the last one of U.S. or 20 °C."""
 COMMON_WORDS = {
-    "cs": "co no tu", "da": "da din form med nat ned ord regn var", "de": "Bart OK mag mich",
+    "cs": "co no tu", "da": "da din form med nat ned regn var", "de": "Bart OK mag mich",
     "en": "No OK Ok art fed id ill may me miss no", "es": "No bien mar no nos", "fr": "art vol",
-    "hu": "Nem ma mi nem", "it": "No ci fa li lo mai me mi no ore so te va via",
-    "nb": "del det kan med min se ut", "nl": "al app bel best dat hand me not pas top",
-    "nn": "det kan med min ut", "no": "del det kan med min se ut", "ru": "муж", "sk": "no tu",
-    "sv": "del det hon kan med min ord se sen ut", "tr": "kan mi ne sen ver",
+    "hu": "Nem nem", "it": "No ci fa li lo mai me mi no ore so te va via",
+    "nb": "del det kan med min ut", "nl": "al app bel best dat hand me not pas top",
+    "nn": "det kan med min ut", "no": "del det kan med min ut", "ru": "муж", "sk": "no tu",
+    "sv": "del det hon kan med min ord sen ut", "tr": "kan sen ver",
 }  # fmt: skip
 """Words that end sentences, and that sentencex takes for abbreviations, as me for Maine, by language."""
 LAST_WORD = re.compile(r"(?<!Dr\. )(?<![\w.'’-])([^\W\d_]+)\.[\"”“’»]?\s+(?=\S)")
