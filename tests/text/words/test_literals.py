@@ -122,6 +122,12 @@ def test_options_footnotes_and_marks_of_markdown_are_known_by_what_is_before_or_
     assert list_literals("See ![a dog](dog.png)! [a dog]") == ["![", "](dog.png)"]
 
 
+def test_a_number_ends_before_the_next_sentence_or_word() -> None:
+    """Digits after a period, and capitals after an account number, are not its own."""
+    assert list_literals("Call +49 30 1234567. 5 dogs came.") == ["+49 30 1234567"]
+    assert list_literals("BE68 5390 0754 7034 I PAID") == ["BE68 5390 0754 7034"]
+
+
 def test_smileys_and_borders_stand_alone() -> None:
     """Within words or beside brackets they are punctuation."""
     assert list_literals("| Nice :) | Good ;-), yes <3 |") == ["|", ":)", "|", ";-)", "<3", "|"]
