@@ -59,15 +59,7 @@ def describe_difference(name: str, difference: float, tolerance: float = TOLERAN
     return None if difference <= tolerance else f"{name} differ by {difference:.2g} of the largest"
 
 
-def warn_of_difference(
-    fast: str,
-    file: str,
-    plain: str,
-    fault: str,
-    *,
-    whole: str = "the model itself",
-    option: str = f"{VARIABLE}=plain",
-) -> None:
+def warn_of_difference(fast: str, file: str, plain: str, fault: str) -> None:
     """Warn that a fast path is left out.
 
     Args:
@@ -75,14 +67,11 @@ def warn_of_difference(
         file: its file.
         plain: the file or folder of the formulas that it copies.
         fault: how it differs from them.
-        whole: what runs instead.
-        option: what leaves the fast path out without a warning.
     """
-    edited = whole.removesuffix(" itself")
     warnings.warn(
-        f"{fast} is left out, as it does not compute what {edited} does: {fault}. It has its own copy, in "
-        f"{file}, of the formulas in {plain}. What runs instead is {whole}, which is "
-        f"slower. After an edit of {edited}, edit the copy as well, or set {option}; see "
+        f"{fast} is left out, as it does not compute what the model does: {fault}. It has its own copy, in "
+        f"{file}, of the formulas in {plain}. What runs instead is the model itself, which is slower. After "
+        f"an edit of the model, edit the copy as well, or set {VARIABLE}=plain; see "
         "docs/change-the-model.md.",
         stacklevel=2,
     )

@@ -53,30 +53,25 @@ def as_tensor(array: NDArray[Any]) -> Tensor:
     return tensor.view(torch.bfloat16) if tensor.dtype == torch.uint16 else tensor
 
 
-def run_loop(loop: Callable[..., None], items: int, elements: int, *arguments: Any, **named: Any) -> None:
-    """Call loop(*arguments, **named, start=..., stop=...) for all items, split among threads.
+def run_loop(loop: Callable[..., None], items: int, elements: int, *arguments: Any) -> None:
+    """Call loop(*arguments, start=..., stop=...) for all items, split among threads.
 
     Args:
         elements: total number of elements that the loop passes over.
     """
     arrays = [as_array(value) if isinstance(value, Tensor) else value for value in arguments]
-    for name, value in named.items():
-        if isinstance(value, Tensor):
-            named[name] = as_array(value)
-    run_on_arrays(loop, items, elements, *arrays, **named)
+    run_on_arrays(loop, items, elements, *arrays)
 
 
-def run_on_arrays(loop: Callable[..., None], items: int, elements: int, *arrays: Any, **named: Any) -> None:
+def run_on_arrays(loop: Callable[..., None], items: int, elements: int, *arrays: Any) -> None:
     """As `run_loop`, without a look for tensors, which takes as long as a small loop."""
     count = min(torch.get_num_threads(), items, max(1, elements // WORTH_A_THREAD))
     if count == 1:
-        loop(*arrays, **named, start=0, stop=items)
+        loop(*arrays, start=0, stop=items)
         return
     bounds = [items * i // count for i in range(count + 1)]
-    futures = [
-        threads().submit(loop, *arrays, **named, start=bounds[i], stop=bounds[i + 1]) for i in range(1, count)
-    ]
-    loop(*arrays, **named, start=0, stop=bounds[1])
+    futures = [threads().submit(loop, *arrays, start=bounds[i], stop=bounds[i + 1]) for i in range(1, count)]
+    loop(*arrays, start=0, stop=bounds[1])
     for future in futures:
         future.result()
 

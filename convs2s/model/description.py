@@ -82,13 +82,13 @@ def seal(folder: Path, form: str = FORMAT) -> None:
     (folder / DESCRIPTION).write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
 
 
-def check_files(folder: Path, digests: Mapping[str, str], names: Iterable[str] | None = None) -> None:
-    """Check files of a model folder, by default all but the weights, by the digests of its model.json.
+def check_files(folder: Path, digests: Mapping[str, str], names: Iterable[str]) -> None:
+    """Check these files of a model folder by the digests of its model.json.
 
     A file may be a link, as DVC and the Hugging Face Hub make them, so messages do not show its digest: only
     the files of a folder that was sealed with them can pass.
     """
-    for name in sorted(digests.keys() - {WEIGHTS} if names is None else names):
+    for name in sorted(names):
         path = folder / name
         if name not in digests:
             raise ValueError(

@@ -43,10 +43,6 @@ class Best(NamedTuple):
 class LazyScores(Protocol):
     """Logits that a model has not computed yet, because beam search reads only a few of them."""
 
-    @property
-    def size(self) -> int:
-        """Number of logits per row."""
-
     def best(
         self, totals: Float32[np.ndarray, "B H"], only: NDArray[np.int64], excluded: list[int], count: int, /
     ) -> tuple[Float32[np.ndarray, "B M"], Int64[np.ndarray, "B M"], Int64[np.ndarray, "B M"]]:

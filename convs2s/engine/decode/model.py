@@ -133,11 +133,6 @@ class EngineScores:
     features: Float32[np.ndarray, "P F"]  # the output layer's input; the first rows are the hypotheses'
     rows: int
 
-    @property
-    def size(self) -> int:
-        """Number of logits per row."""
-        return self.output.outputs
-
     def logits(self) -> Float32[Tensor, "R V"]:
         """Return all logits."""
         return torch.from_numpy(self.output(self.features)[: self.rows])
@@ -147,10 +142,11 @@ class EngineScores:
     ) -> tuple[Float32[np.ndarray, "B M"], Int64[np.ndarray, "B M"], Int64[np.ndarray, "B M"]]:
         """Return each sentence's best continuations: their log-likelihoods, rows and tokens."""
         sentences, beams = totals.shape
-        values = np.empty((self.rows, min(count, self.size)), np.float32)
+        entries = self.output.outputs
+        values = np.empty((self.rows, min(count, entries)), np.float32)
         tokens = np.empty(values.shape, np.int64)
         normalizers = np.empty(self.rows, np.float32)
-        size = max(32, NUMBERS_AT_ONCE // self.size)
+        size = max(32, NUMBERS_AT_ONCE // entries)
         for start in range(0, self.rows, size):
             part = slice(start, start + size)
             product = self.output.product(self.features[part])
