@@ -18,6 +18,8 @@ from convs2s.base.progress_bar import ProgressBar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+MOST_PROCESSES = 2**12
+"""Of a machine, threads as well as processes: no machine has more hardware threads."""
 
 
 def cores() -> int:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from convs2s.base.parallel import MOST_PROCESSES
 from convs2s.commands.shared import (
     CAPITALS,
     COUNT,
@@ -15,7 +16,6 @@ from convs2s.commands.shared import (
     MODELS,
     MOST_CHARACTERS,
     MOST_LINES,
-    MOST_PROCESSES,
     PROCESSOR,
     YES_OR_NO,
     Option,

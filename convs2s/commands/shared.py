@@ -9,13 +9,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-MOST_PROCESSES = 2**12
 MOST_LINES = 10**6
 MOST_CHARACTERS = 10**9
-"""The largest values of options: threads or processes, lines, and characters.
-
-The first is also a bound in `convs2s.config.section`, which takes too long to import for --help.
-"""
+"""The largest values of options: lines, and characters."""
 
 
 class Help(argparse.ArgumentDefaultsHelpFormatter):

@@ -12,13 +12,13 @@ from tqdm import tqdm
 
 from convs2s.base.files import decode_lines, decode_whole
 from convs2s.base.messages import is_terminal, visible
+from convs2s.base.parallel import MOST_PROCESSES
 from convs2s.commands.shared import (
     CAPITALS,
     COUNT,
     FILE,
     KEEP_LITERALS,
     MODELS,
-    MOST_PROCESSES,
     NUMBER,
     PROCESSOR,
     SWITCH,

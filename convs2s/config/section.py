@@ -5,11 +5,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from convs2s.base.parallel import MOST_PROCESSES
+
 COUNTABLE = 10**12
 """No real corpus, seed or number of updates is larger; anything larger is a typo or an attack."""
 
-MOST_PROCESSES = 2**12
-"""Of a machine, threads as well as processes: no machine has more hardware threads."""
 MOST_TOKENS = 10**6
 """No sentence is longer."""
 

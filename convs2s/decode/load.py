@@ -8,7 +8,7 @@ import torch
 from tqdm import tqdm
 
 from convs2s.base.files import SIDES
-from convs2s.config.section import MOST_PROCESSES
+from convs2s.base.parallel import MOST_PROCESSES
 from convs2s.config.translate import SearchPlace, TranslateParams
 from convs2s.decode.translations import Hypothesis
 from convs2s.decode.word_translator import WordTranslator
