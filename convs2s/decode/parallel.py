@@ -16,8 +16,8 @@ from convs2s.base.parallel import end_with_parent
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-SHARED: list[Any] = []
-"""In a forked process: the work and its items."""
+WORK: list[Callable[[Any], Any]] = []
+"""In a forked process: what it does with an item."""
 
 
 def run_in_processes(
@@ -37,15 +37,15 @@ def run_in_processes(
     if number < 2:
         yield from map(work, items)
         return
-    with fork(number, work, items) as pool:
-        yield from pool.map(do_item, range(len(items)))
+    with fork(number, lambda i: work(items[i])) as pool:
+        yield from pool.map(do_work, range(len(items)))
 
 
 @contextmanager
-def fork(processes: int, *shared: Any) -> Iterator[ProcessPoolExecutor]:
-    """Return a pool of processes that have `shared` as `SHARED`; the first error ends them."""
+def fork(processes: int, work: Callable[[Any], Any]) -> Iterator[ProcessPoolExecutor]:
+    """Return a pool of processes for `do_work`; the first error ends them."""
     context = multiprocessing.get_context("fork")
-    pool = ProcessPoolExecutor(processes, context, initializer=begin_process, initargs=(os.getpid(), *shared))
+    pool = ProcessPoolExecutor(processes, context, initializer=begin_process, initargs=(os.getpid(), work))
     try:
         yield pool
     except BrokenProcessPool:
@@ -67,27 +67,21 @@ def run_beside(work: Callable[[Item], Result], items: Iterable[Item], processes:
         yield from map(work, list(items))
         return
     with fork(processes, work) as pool:
-        results = [pool.submit(do_sent, item) for item in items]
+        results = [pool.submit(do_work, item) for item in items]
         yield from (result.result() for result in results)
 
 
-def begin_process(parent: int, *shared: Any) -> None:
+def begin_process(parent: int, work: Callable[[Any], Any]) -> None:
     """Begin a forked process; `parent` is the one that waits for the results."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     end_with_parent(parent)
     gc.freeze()  # scanning shared objects would copy them
     torch.set_num_threads(1)
-    SHARED[:] = shared
+    WORK[:] = [work]
 
 
-def do_item(number: int) -> Any:
-    """Do the work of one item, in a forked process."""
-    work, items = SHARED
-    return work(items[number])
-
-
-def do_sent(item: Any) -> Any:
-    """Do the work of an item that was sent to a forked process."""
-    [work] = SHARED
+def do_work(item: Any) -> Any:
+    """Do the work of an item, in a forked process."""
+    [work] = WORK
     return work(item)
