@@ -14,8 +14,15 @@ from convs2s.config.section import Positive, Section
 from convs2s.config.translate import TranslateParams
 from convs2s.ids.vocabulary import EOS
 from convs2s.search.copies import copy_to_host
-from convs2s.search.search import Extension, LiveBatch, Search, Step
-from convs2s.search.token_scores import Allowed, Best, LazyScores, all_logits, log_normalizer, rule_out
+from convs2s.search.search import LiveBatch, Search, Step
+from convs2s.search.token_scores import (
+    Allowed,
+    Continuations,
+    LazyScores,
+    all_logits,
+    log_normalizer,
+    rule_out,
+)
 
 
 class Sampling(Section):
@@ -59,7 +66,7 @@ class Sampler(Search):
 
     def extend(
         self, batch: LiveBatch, scores: Float[Tensor, "R V"] | LazyScores, totals: Any, allowed: Allowed
-    ) -> tuple[Best, Extension]:
+    ) -> tuple[Continuations, Continuations]:
         """Return every sample with a token drawn; those that have ended are ignored."""
         logits = all_logits(scores)
         normalizers = log_normalizer(logits)
@@ -68,8 +75,8 @@ class Sampler(Search):
         gains = logits.gather(1, tokens[:, None]).squeeze(1) - normalizers
         gained, drawn = copy_to_host((gains, tokens), logits.device)
         rows = np.arange(totals.size).reshape(totals.shape)
-        best = Best(totals + gained.reshape(totals.shape), rows, drawn.reshape(totals.shape))
-        return best, Extension(best.rows, best.tokens, best.totals)
+        samples = Continuations(totals + gained.reshape(totals.shape), rows, drawn.reshape(totals.shape))
+        return samples, samples
 
     def find_ends(self, batch: LiveBatch, step: Step) -> Bool[np.ndarray, "B M"]:
         """Return which samples end with this step."""

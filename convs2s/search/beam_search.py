@@ -10,8 +10,8 @@ from torch import Tensor
 from convs2s.config.translate import SearchPlace, TranslateParams
 from convs2s.ids.vocabulary import EOS
 from convs2s.search.copies import copy_to_host
-from convs2s.search.search import STEPS_ON_DEVICE, Extension, LiveBatch, Search, Step
-from convs2s.search.token_scores import Allowed, Best, LazyScores, find_best
+from convs2s.search.search import STEPS_ON_DEVICE, LiveBatch, Search, Step
+from convs2s.search.token_scores import Allowed, Continuations, LazyScores, find_best
 
 
 class BeamSearch(Search):
@@ -37,7 +37,7 @@ class BeamSearch(Search):
 
     def extend(
         self, batch: LiveBatch, scores: Float[Tensor, "R V"] | LazyScores, totals: Any, allowed: Allowed
-    ) -> tuple[Best, Extension]:
+    ) -> tuple[Continuations, Continuations]:
         """Return each sentence's 2 * beam_size best continuations, and the beam_size that do not end.
 
         At most beam_size of them are EOS, so enough others remain, unless the vocabulary is so small that
@@ -46,21 +46,17 @@ class BeamSearch(Search):
         beam_size = self.params.beam_size
         best = find_best(scores, totals, allowed, 2 * beam_size)
         if isinstance(totals, np.ndarray) and isinstance(best.totals, Tensor):
-            best = Best(*copy_to_host(best, batch.device))
+            best = Continuations(*copy_to_host(best, batch.device))
         is_end = best.tokens == EOS
         if isinstance(is_end, Tensor):
             order = is_end.argsort(dim=1, stable=True)[:, :beam_size]
-            going = best.totals.masked_fill(is_end, -torch.inf)
-            return best, Extension(*(part.gather(1, order) for part in (best.rows, best.tokens, going)))
+            going = best._replace(totals=best.totals.masked_fill(is_end, -torch.inf))
+            return best, Continuations(*(part.gather(1, order) for part in going))
         if not is_end.any():
-            return best, Extension(
-                best.rows[:, :beam_size], best.tokens[:, :beam_size], best.totals[:, :beam_size]
-            )
+            return best, Continuations(*(part[:, :beam_size] for part in best))
         order = is_end.argsort(axis=1, kind="stable")[:, :beam_size]
-        going = np.where(is_end, -np.inf, best.totals)
-        return best, Extension(
-            *(np.take_along_axis(part, order, 1) for part in (best.rows, best.tokens, going))
-        )
+        going = best._replace(totals=np.where(is_end, -np.inf, best.totals))
+        return best, Continuations(*(np.take_along_axis(part, order, 1) for part in going))
 
     def find_ends(self, batch: LiveBatch, step: Step) -> Bool[np.ndarray, "B M"]:
         """Return which continuations finish a hypothesis: EOS among the best beam_size of them."""

@@ -22,7 +22,7 @@ from convs2s.config.translate import TranslateParams
 from convs2s.ids.vocabulary import EOS, PAD
 from convs2s.search.copies import copy_to_device, copy_to_host
 from convs2s.search.history import Ending, History, trace_back
-from convs2s.search.token_scores import Allowed, Best, LazyScores
+from convs2s.search.token_scores import Allowed, Continuations, LazyScores
 
 NOWHERE = -1
 STEPS_ON_DEVICE = 8
@@ -85,30 +85,12 @@ class SearchModel(Protocol):
         """
 
 
-class Extension(NamedTuple):
-    """The hypotheses after a step: the same number H for each sentence; arrays, or tensors on a device.
-
-    Attributes:
-        rows: (B, H), the rows that they extend.
-        tokens: (B, H), the tokens that they add.
-        totals: (B, H), their log-likelihoods.
-    """
-
-    rows: Any
-    tokens: Any
-    totals: Any
-
-    def select(self, sentences: Any) -> "Extension":
-        """Return the hypotheses of these sentences, in this order."""
-        return Extension(self.rows[sentences], self.tokens[sentences], self.totals[sentences])
-
-
 class Step(NamedTuple):
     """What a step of B sentences finds; arrays, or tensors on a device.
 
     Attributes:
-        totals, rows, tokens: (B, M), of continuations, best first, as those of `find_best`.
-        next_rows, next_tokens: (B, H), of the hypotheses that go on, as those of `Extension`.
+        totals, rows, tokens: (B, M), of the best continuations, best first.
+        next_rows, next_tokens: (B, H), of those that go on, with the same number H for each sentence.
         sources: (B, P), for each hypothesis before the step, the source position attended to most, except
             that of EOS (T34).
         at_end: (B, P), whether EOS got even more attention.
@@ -319,8 +301,8 @@ class Search(ABC):
     @abstractmethod
     def extend(
         self, batch: LiveBatch, scores: Float[Tensor, "R V"] | LazyScores, totals: Any, allowed: Allowed
-    ) -> tuple[Best, Extension]:
-        """Return a step's best continuations, and the hypotheses that go on.
+    ) -> tuple[Continuations, Continuations]:
+        """Return a step's best continuations, best first, and those that go on.
 
         Args:
             scores: of the next tokens, as a model returns them.
@@ -352,33 +334,33 @@ class Search(ABC):
         totals = batch.place(torch.zeros(len(source), self.first_beams, device=source.device))
         tokens = torch.full((len(source) * self.first_beams,), EOS, device=source.device)
         state = model.start(len(tokens))
-        extension: Extension | None = None
+        continued: Continuations | None = None
         while True:
             steps = list[Step]()
             for number in range(batch.step, min(batch.step + batch.steps_at_once, batch.last + 1)):
-                if extension is not None:
-                    state, tokens, totals = move_on(state, len(tokens), extension, source.device)
+                if continued is not None:
+                    state, tokens, totals = move_on(state, len(tokens), continued, source.device)
                 scores, attention, state = model.step(tokens, batch.memory, state)
                 allowed = batch.list_allowed(number, totals.shape[1])
-                best, extension = self.extend(batch, scores, totals, allowed)
+                best, continued = self.extend(batch, scores, totals, allowed)
                 del scores  # a GPU's memory need not hold those of two steps
                 sources, at_end, weights = batch.find_attended(attention)
                 kept = weights if self.keep_attention else None
-                steps.append(Step(*best, extension.rows, extension.tokens, sources, at_end, kept))
+                steps.append(Step(*best, continued.rows, continued.tokens, sources, at_end, kept))
             if batch.steps_at_once > 1:
                 steps = read_steps(steps, source.device)
             going = batch.record(steps)
             if not len(going):
                 return batch.best()
-            if extension is not None and len(going) < len(extension.rows):
-                extension = extension.select(batch.place(copy_to_device(going, source.device)))
+            if continued is not None and len(going) < len(continued.rows):
+                continued = continued.select(batch.place(copy_to_device(going, source.device)))
 
 
 def move_on(
-    state: Any, rows: int, extension: Extension, device: torch.device
+    state: Any, rows: int, continued: Continuations, device: torch.device
 ) -> tuple[Any, Int64[Tensor, "R"], Any]:
     """Return the state, which has so many rows, and the tokens and totals of the hypotheses that go on."""
-    parents, tokens, totals = extension.rows.ravel(), extension.tokens.ravel(), extension.totals
+    parents, tokens, totals = continued.rows.ravel(), continued.tokens.ravel(), continued.totals
     if isinstance(totals, np.ndarray):
         totals = np.ascontiguousarray(totals)
         if np.array_equal(parents, np.arange(rows)):  # greedy search reorders nothing

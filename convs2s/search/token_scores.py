@@ -25,8 +25,8 @@ class Allowed(NamedTuple):
     excluded: list[int]
 
 
-class Best(NamedTuple):
-    """Each sentence's best continuations, best first; arrays, or tensors on a device.
+class Continuations(NamedTuple):
+    """Hypotheses and their next tokens, as many for each sentence; arrays, or tensors on a device.
 
     Attributes:
         totals: (B, M), their log-likelihoods.
@@ -38,6 +38,10 @@ class Best(NamedTuple):
     rows: Any
     tokens: Any
 
+    def select(self, sentences: Any) -> "Continuations":
+        """Return those of these sentences, in this order."""
+        return Continuations(*(part[sentences] for part in self))
+
 
 @runtime_checkable
 class LazyScores(Protocol):
@@ -46,7 +50,7 @@ class LazyScores(Protocol):
     def best(
         self, totals: Float32[np.ndarray, "B H"], only: NDArray[np.int64], excluded: list[int], count: int, /
     ) -> tuple[Float32[np.ndarray, "B M"], Int64[np.ndarray, "B M"], Int64[np.ndarray, "B M"]]:
-        """Return the three of `Best` for tokens that are `Allowed`, as arrays."""
+        """Return the three of `Continuations` for tokens that are `Allowed`, as arrays."""
 
     def logits(self) -> Float[Tensor, "R V"]:
         """Return all logits."""
@@ -57,7 +61,9 @@ def all_logits(scores: Float[Tensor, "R V"] | LazyScores) -> Float[Tensor, "R V"
     return scores if isinstance(scores, Tensor) else scores.logits()
 
 
-def find_best(scores: Float[Tensor, "R V"] | LazyScores, totals: Any, allowed: Allowed, count: int) -> Best:
+def find_best(
+    scores: Float[Tensor, "R V"] | LazyScores, totals: Any, allowed: Allowed, count: int
+) -> Continuations:
     """Return the best continuations of each sentence's hypotheses, best first.
 
     Equal ones are ordered by row, then by the rank of their token; NaN comes before all others.
@@ -73,7 +79,7 @@ def find_best(scores: Float[Tensor, "R V"] | LazyScores, totals: Any, allowed: A
     """
     if not isinstance(scores, Tensor):
         found = scores.best(np.asarray(totals), *allowed, count)
-        return Best(*(found if isinstance(totals, np.ndarray) else map(torch.from_numpy, found)))
+        return Continuations(*(found if isinstance(totals, np.ndarray) else map(torch.from_numpy, found)))
     values, ids, normalizers = find_likeliest(scores, allowed, count)
     sentences, beams = totals.shape
     # log p = logit - normalizer: a full log-softmax would write V numbers per row to read these few.
@@ -83,7 +89,7 @@ def find_best(scores: Float[Tensor, "R V"] | LazyScores, totals: Any, allowed: A
     sums, order = sums[:, :count], order[:, :count]
     first = torch.arange(0, len(scores), beams, device=scores.device)[:, None]
     rows = first + order.div(values.shape[1], rounding_mode="floor")
-    return Best(sums, rows, ids.view(sentences, -1).gather(1, order))
+    return Continuations(sums, rows, ids.view(sentences, -1).gather(1, order))
 
 
 def find_likeliest(
