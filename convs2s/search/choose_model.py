@@ -18,7 +18,6 @@ there.
 import copy
 import operator
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -127,8 +126,14 @@ class TokenSample:
         late = np.geomspace(last, min(self.steps, last), max(1, self.steps // 4)).round().astype(int)
         self.padded = self._draw_batch([5, padded, 1, padded // 3], 2, range(self.steps), self.steps // 3)
         self.alone = self._draw_batch([longest], 1, [0, *sorted(set(late.tolist()))], self.steps)
-        with torch.inference_mode(), check_reads(seq2seq):
+        with torch.inference_mode(), Reads(seq2seq) as reads:
             self.expected = [(batch, self._expect(batch)) for batch in (self.alone, self.padded)]
+        if reads.unread:
+            raise ValueError(
+                f"expected decoding to read all weights, found {reads.describe_unread()}, which it does not "
+                "read, so that translations would not be the trained model's. Read them in Seq2Seq.encode, "
+                "features or output_rows (convs2s/model/seq2seq.py), or train without them."
+            )
 
     def _draw_batch(
         self, lengths: Sequence[int], beams: int, positions: Sequence[int], stay: int
@@ -239,19 +244,6 @@ def run(model: SearchModel, batch: SampleBatch) -> Iterator[StepOutput]:
             memory = memory.select(torch.arange(1, len(rows) // beams, 2, device=rows.device))
         rows = rows[order.flatten()]
         state = state.select(order.flatten())
-
-
-@contextmanager
-def check_reads(seq2seq: Seq2Seq) -> Iterator[None]:
-    """Raise a ValueError if there are weights that nothing inside the context reads."""
-    with Reads(seq2seq) as reads:
-        yield
-    if reads.unread:
-        raise ValueError(
-            f"expected decoding to read all weights, found {reads.describe_unread()}, which it does not "
-            "read, so that translations would not be the trained model's. Read them in Seq2Seq.encode, "
-            "features or output_rows (convs2s/model/seq2seq.py), or train without them."
-        )
 
 
 class Reads(TorchFunctionMode):

@@ -48,13 +48,6 @@ class Ensemble:
         self, tokens: Int[Tensor, "R"], memory: OfMembers, state: OfMembers
     ) -> tuple[Float[Tensor, "R V"], Float[Tensor, "R S"], OfMembers]:
         """Advance every hypothesis by one token; the logits are logs of the mean probabilities."""
-        logs, attention, following = self._step_members(tokens, memory, state)
-        return log_mean(logs), attention, following
-
-    def _step_members(
-        self, tokens: Int[Tensor, "R"], memory: OfMembers, state: OfMembers
-    ) -> tuple[Float[Tensor, "M R V"], Float[Tensor, "R S"], OfMembers]:
-        """Return the log-probabilities of every member, the mean of their attention, and the next state."""
         logs: Tensor | None = None
         attention, states = [], []
         for number, member in enumerate(self.members):
@@ -67,7 +60,7 @@ class Ensemble:
             states.append(following)
             del scores, logits  # a GPU's memory need not hold those of two members
         assert logs is not None
-        return logs, torch.stack(attention).mean(dim=0), OfMembers(tuple(states))
+        return log_mean(logs), torch.stack(attention).mean(dim=0), OfMembers(tuple(states))
 
 
 def log_mean(logs: Float[Tensor, "M R V"]) -> Float[Tensor, "R V"]:

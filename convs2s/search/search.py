@@ -116,15 +116,6 @@ def final_score(log_likelihood: float, length: int, alpha: float) -> float:
     return log_likelihood / float(max(1, length) ** alpha)
 
 
-def nan_error(step: int, sentence: int) -> ValueError:
-    """Return the error for scores that are not numbers; both arguments count from 0."""
-    return ValueError(
-        f"The model's scores for token {step + 1} of sentence {sentence + 1} of the batch are not "
-        "numbers (NaN). Expected finite scores: has training diverged, or is the weights file "
-        "damaged? Check the training curves, or lower train.learning_rate and train again."
-    )
-
-
 class LiveBatch:
     """A batch that is being searched. Sentences leave it when they are done; then the others move up.
 
@@ -227,7 +218,12 @@ class LiveBatch:
         if is_bad.any():
             is_bad &= ~self.is_done[self.alive] & (self.limits[self.alive] >= self.step)
             if is_bad.any():
-                raise nan_error(self.step, int(self.alive[is_bad.argmax()]))
+                raise ValueError(
+                    f"The model's scores for token {self.step + 1} of sentence "
+                    f"{self.alive[is_bad.argmax()] + 1} of the batch are not numbers (NaN). Expected finite "
+                    "scores: has training diverged, or is the weights file damaged? Check the training "
+                    "curves, or lower train.learning_rate and train again."
+                )
         if is_end.any():
             for sentence, rank in np.argwhere(is_end).tolist():
                 i = self.alive[sentence]

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float32, Int, Int64
+from jaxtyping import Float, Float32, Int64
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -80,7 +80,9 @@ def find_best(
     if not isinstance(scores, Tensor):
         found = scores.best(np.asarray(totals), *allowed, count)
         return Continuations(*(found if isinstance(totals, np.ndarray) else map(torch.from_numpy, found)))
-    values, ids, normalizers = find_likeliest(scores, allowed, count)
+    normalizers = log_normalizer(scores)
+    rule_out(scores, allowed)
+    values, ids = scores.topk(min(count, scores.shape[1]), dim=1)
     sentences, beams = totals.shape
     # log p = logit - normalizer: a full log-softmax would write V numbers per row to read these few.
     offset = torch.as_tensor(totals, device=scores.device) - normalizers.view(sentences, beams)
@@ -90,18 +92,6 @@ def find_best(
     first = torch.arange(0, len(scores), beams, device=scores.device)[:, None]
     rows = first + order.div(values.shape[1], rounding_mode="floor")
     return Continuations(sums, rows, ids.view(sentences, -1).gather(1, order))
-
-
-def find_likeliest(
-    logits: Float[Tensor, "R V"], allowed: Allowed, count: int
-) -> tuple[Float[Tensor, "R N"], Int[Tensor, "R N"], Float[Tensor, "R"]]:
-    """Return each row's largest allowed logits, largest first, their tokens, and the normalizer.
-
-    Arguments are those of `find_best`.
-    """
-    normalizers = log_normalizer(logits)
-    rule_out(logits, allowed)
-    return (*logits.topk(min(count, logits.shape[1]), dim=1), normalizers)
 
 
 def rule_out(logits: Float[Tensor, "R V"], allowed: Allowed) -> None:
