@@ -12,7 +12,6 @@ from convs2s.base.parallel import MOST_PROCESSES
 from convs2s.config.translate import SearchPlace, TranslateParams
 from convs2s.decode.translations import Hypothesis
 from convs2s.decode.word_translator import WordTranslator
-from convs2s.ids.candidates import read_candidates
 from convs2s.ids.selection import VocabularySelection
 from convs2s.model.precision import Wanted
 from convs2s.model.storage import load_model
@@ -64,11 +63,7 @@ def load_word_translator(
                 )
         members.append(choose_model(seq2seq, params.precision, where))
     model = members[0] if len(members) == 1 else Ensemble(members)
-    selection = None
-    if params.selection is not None:
-        size = len(target.vocabulary)
-        table = read_candidates(candidates, size)
-        selection = VocabularySelection(table, params.selection.common, params.selection.candidates, size)
+    selection = VocabularySelection.read(candidates, params.selection, len(target.vocabulary))
     return WordTranslator(model, source, target, params, where, selection, processes, search)
 
 

@@ -6,11 +6,14 @@ source tokens. In training, the batch's own target tokens are added, which could
 on the other sentences in its batch.
 """
 
+from pathlib import Path
+
 import numpy as np
 from numpy.typing import NDArray
 
 from convs2s.base.messages import inflect
-from convs2s.ids.candidates import Candidates
+from convs2s.config.text import SelectionParams
+from convs2s.ids.candidates import Candidates, read_candidates
 from convs2s.ids.vocabulary import SPECIALS
 
 
@@ -30,6 +33,16 @@ class VocabularySelection:
         self.always = len(SPECIALS) + common
         self.target_size = target_size
         self.batches, self.selected = 0, 0
+
+    @classmethod
+    def read(
+        cls, candidates: Path, params: SelectionParams | None, target_size: int
+    ) -> "VocabularySelection | None":
+        """Return the selection from a file of candidates, which is read only then; None without `params`."""
+        if params is None:
+            return None
+        table = read_candidates(candidates, target_size)
+        return cls(table, params.common, params.candidates, target_size)
 
     def tokens(
         self, source: NDArray[np.integer], target: NDArray[np.integer] | None = None

@@ -13,7 +13,6 @@ from convs2s.config.model import ModelParams
 from convs2s.config.section import path_or_none
 from convs2s.config.train import TrainParams
 from convs2s.ids.batching import Batching
-from convs2s.ids.candidates import read_candidates
 from convs2s.ids.selection import VocabularySelection
 from convs2s.ids.vocabulary import PAD, read_vocabulary
 from convs2s.model.precision import choose_precision
@@ -55,30 +54,15 @@ def build_training(
     if workers.device.type == "cuda":
         make_gpus_deterministic()
     torch.manual_seed(seed)
-    plain_output = params.selection is not None or params.tied_embeddings
-    model = Seq2Seq(model_params, source_size, target_size, PAD, params.dropout, plain_output)
-    if params.tied_embeddings:
-        model.output_layer.weight = model.target_embedding.words.weight
-    model.to(workers.device)
+    model = build_model(model_params, params, source_size, target_size).to(workers.device)
     start = path_or_none(params.start_from)
     if start is not None:
         load_start(start, model)
     for name, pairs in (("train", train_pairs), ("valid", valid_pairs)):
         check_lengths(encoded / name, pairs, model)
-    selection = None
-    if params.selection is not None:
-        table = read_candidates(candidates, target_size)
-        selection = VocabularySelection(
-            table, params.selection.common, params.selection.candidates, target_size
-        )
-    optimizer: Optimizer
-    if params.optimizer == "adam":
-        optimizer = Adam(model.parameters())
-    else:
-        optimizer = Nesterov(model.parameters(), params.momentum)
     training = Training(
         model=model,
-        optimizer=optimizer,
+        optimizer=build_optimizer(params, model),
         train=train_pairs,
         valid=valid_pairs,
         batching=Batching(
@@ -94,13 +78,31 @@ def build_training(
         softmax=softmax_loss,
         lists_tokens=workers.device.type == "cpu",
         state=State(choose_precision(params.precision, workers.device).precision),
-        selection=selection,
+        selection=VocabularySelection.read(candidates, params.selection, target_size),
         recorded=RecordedUpdates() if params.graphs and workers.device.type == "cuda" else None,
     )
     if params.graphs and training.recorded is None:
         warnings.warn("train.graphs: without a GPU, updates are not recorded.", stacklevel=2)
     choose_layers(training)
     return training
+
+
+def build_model(
+    model_params: ModelParams, params: TrainParams, source_size: int, target_size: int
+) -> Seq2Seq:
+    """Return a model with random weights; its sizes are those of the vocabularies."""
+    plain_output = params.selection is not None or params.tied_embeddings
+    model = Seq2Seq(model_params, source_size, target_size, PAD, params.dropout, plain_output)
+    if params.tied_embeddings:
+        model.output_layer.weight = model.target_embedding.words.weight
+    return model
+
+
+def build_optimizer(params: TrainParams, model: Seq2Seq) -> Optimizer:
+    """Return the optimizer of a model's parameters."""
+    if params.optimizer == "adam":
+        return Adam(model.parameters())
+    return Nesterov(model.parameters(), params.momentum)
 
 
 def make_gpus_deterministic() -> None:
