@@ -1,7 +1,7 @@
 """Load trained models and their vocabularies as a translator of words, and translate a corpus."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import torch
@@ -10,6 +10,8 @@ from tqdm import tqdm
 from convs2s.base.files import SIDES
 from convs2s.base.parallel import MOST_PROCESSES
 from convs2s.config.translate import SearchPlace, TranslateParams
+from convs2s.decode.left_out import SourceLine, read_source
+from convs2s.decode.put_back import put_back
 from convs2s.decode.translations import Hypothesis
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.ids.selection import VocabularySelection
@@ -97,11 +99,23 @@ def models_of(member: str, seeds: Sequence[int], trained: Path) -> list[Path]:
 
 
 def translate_corpus(
-    translator: WordTranslator, sentences: Sequence[list[str]], keep_attention: bool
-) -> Iterator[list[Hypothesis]]:
-    """Yield the hypotheses of tokenized sentences in order, and show progress; errors as in `translate`."""
+    translator: WordTranslator,
+    lines: Iterable[str],
+    tokenize: Callable[[str], list[str]],
+    keep_attention: bool,
+    restore_case: Callable[[list[str]], list[str]] = list,
+) -> Iterator[tuple[SourceLine, list[Hypothesis]]]:
+    """Yield the words and the hypotheses of each line, in order, and show progress.
+
+    What the model never saw is left out of what it translates, and put back; `restore_case` as in `put_back`.
+    Errors are those of `WordTranslator.translate_into`.
+    """
+    sources = [read_source(line, tokenize, translator.source) for line in lines]
     chunk = CHUNK_BATCHES * translator.batch_sentences
-    with tqdm(total=len(sentences), desc="translate", unit=" sentences", disable=None) as progress:
-        for start in range(0, len(sentences), chunk):
-            chosen = sentences[start : start + chunk]
-            yield from translator.translate(chosen, keep_attention, on_done=progress.update)
+    with tqdm(total=len(sources), desc="translate", unit=" sentences", disable=None) as progress:
+        for start in range(0, len(sources), chunk):
+            chosen = sources[start : start + chunk]
+            seen = [source.seen for source in chosen]
+            n_best_lists = translator.translate(seen, keep_attention, on_done=progress.update)
+            for source, hypotheses in zip(chosen, n_best_lists, strict=True):
+                yield source, [put_back(source, one, translator.target, restore_case) for one in hypotheses]

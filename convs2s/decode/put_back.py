@@ -1,7 +1,7 @@
 """What was left out of a line is put back into its translation, beside what its neighbors became."""
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from convs2s.decode.left_out import LeftOut, SourceLine
@@ -12,17 +12,6 @@ from convs2s.text.words.characters import has_letters
 from convs2s.text.words.literals import show_literals
 from convs2s.text.words.places import split_punctuation
 from convs2s.text.words.tokenization import OBJECT
-
-
-def put_back_all(
-    sources: Iterable[SourceLine],
-    n_best_lists: Iterable[list[Hypothesis]],
-    codec: Codec,
-    restore_case: Callable[[list[str]], list[str]] = list,
-) -> Iterator[list[Hypothesis]]:
-    """Yield the hypotheses of what the model saw of each line as those of the whole line."""
-    for source, hypotheses in zip(sources, n_best_lists, strict=True):
-        yield [put_back(source, hypothesis, codec, restore_case) for hypothesis in hypotheses]
 
 
 def put_back(

@@ -85,20 +85,12 @@ class Hypothesis:
     hidden: list[Hidden] = field(default_factory=list)
 
 
-def write_translations(
-    sentences: Sequence[list[str]], n_best_lists: Iterable[list[Hypothesis]], out: Path
-) -> None:
-    """Write the translations of sentences to the folder `out`, all or nothing.
-
-    Args:
-        sentences: words of each.
-        n_best_lists: hypotheses of each, best first; may be a generator that searches as it is read.
-    """
-    translated = list(n_best_lists)
-    attention = [best.attention for best, *_ in translated if best.attention is not None]
+def write_translations(sentences: Sequence[tuple[list[str], list[Hypothesis]]], out: Path) -> None:
+    """Write source words and hypotheses, best first, to the folder `out`, all or nothing."""
+    attention = [best.attention for _, (best, *_) in sentences if best.attention is not None]
     with atomic_path(out) as temporary:
         temporary.mkdir()
-        write_hypotheses(temporary / "hypotheses.jsonl", zip(sentences, translated, strict=True))
+        write_hypotheses(temporary / "hypotheses.jsonl", sentences)
         write_attention(temporary / "attention.npz", attention)
 
 

@@ -8,10 +8,8 @@ from convs2s.config.section import Languages, Seeds
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.config.train import RunSection
 from convs2s.config.translate import TranslateSection
-from convs2s.decode.left_out import read_source
 from convs2s.decode.length_normalization import read_alpha, with_alpha
 from convs2s.decode.load import load_word_translator, models_of, translate_corpus
-from convs2s.decode.put_back import put_back_all
 from convs2s.decode.translations import write_translations
 from convs2s.text.words.tokenization import Tokenizer, load_tokenizer
 
@@ -45,11 +43,13 @@ def run(
         models, vocabulary, candidates / "candidates.npz", search, search=run.search
     )
     print(translator.precision, file=sys.stderr)
-    lines = read_lines(test / "source.txt")
-    sources = [read_source(line, tokenizer.words, translator.source) for line in lines]
-    n_best_lists = translate_corpus(translator, [source.seen for source in sources], keep_attention=True)
-    restore_case = Tokenizer(languages[1], tokenize).restore_case
-    whole = put_back_all(sources, n_best_lists, translator.target, restore_case)
-    write_translations([source.words for source in sources], whole, out / member)
+    translated = translate_corpus(
+        translator,
+        read_lines(test / "source.txt"),
+        tokenizer.words,
+        keep_attention=True,
+        restore_case=Tokenizer(languages[1], tokenize).restore_case,
+    )
+    write_translations([(source.words, hypotheses) for source, hypotheses in translated], out / member)
     if translator.selection is not None:
         print(translator.selection.report(), file=sys.stderr)

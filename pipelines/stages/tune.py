@@ -35,9 +35,7 @@ def run(
     chosen = {"alpha": translate.alpha}
     if translate.alpha == "tuned":
         # These import PyTorch, which takes seconds.
-        from convs2s.decode.left_out import read_source  # noqa: PLC0415
         from convs2s.decode.load import load_word_translator, models_of, translate_corpus  # noqa: PLC0415
-        from convs2s.decode.put_back import put_back_all  # noqa: PLC0415
         from convs2s.score.corpus_scores import length_ratio, tokenized_bleu  # noqa: PLC0415
 
         pairs = list(read_folder(development)) or list(read_folder(valid))
@@ -49,9 +47,10 @@ def run(
             models, vocabulary, candidates / "candidates.npz", search, search=run.search
         )
         print(translator.precision, file=sys.stderr)
-        sources = [read_source(source, str.split, translator.source) for source, _ in pairs]
-        translated = translate_corpus(translator, [source.seen for source in sources], keep_attention=False)
-        n_best_lists = list(put_back_all(sources, translated, translator.target))
+        translated = translate_corpus(
+            translator, [source for source, _ in pairs], str.split, keep_attention=False
+        )
+        n_best_lists = [hypotheses for _, hypotheses in translated]
         for alpha in params.alphas:
             lines = [" ".join(best_hypothesis(hypotheses, alpha).words) for hypotheses in n_best_lists]
             rows.append((alpha, tokenized_bleu(lines, references).value, length_ratio(lines, references)))

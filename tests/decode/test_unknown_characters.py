@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from convs2s.decode.left_out import SourceLine, read_source
-from convs2s.decode.put_back import put_back, put_back_all
+from convs2s.decode.put_back import put_back
 from convs2s.decode.translations import Hypothesis, PutBack, read_hypotheses, write_hypotheses
 from convs2s.package.translator import Translator
 from convs2s.text.vocabulary.codec import Codec
@@ -190,8 +190,8 @@ def test_sentences_start_where_the_model_starts_them(translator: Translator) -> 
     codec = translator.words.target
     tokenizer = Tokenizer("de", TOKENIZE.model_copy(update={"truecase": True}))
     source = read_source("🙂 das ist", tokenizer.words, codec)
-    n_best_lists = translator.words.translate([source.seen], keep_attention=False)
-    [[best, *_]] = put_back_all([source], n_best_lists, codec, tokenizer.restore_case)
+    [[found, *_]] = translator.words.translate([source.seen], keep_attention=False)
+    best = put_back(source, found, codec, tokenizer.restore_case)
     assert tokenizer.detokenize(best.words) == "🙂 Das ist"
 
 
@@ -253,8 +253,11 @@ def test_files_of_hypotheses_hold_what_was_put_back(translator: Translator, tmp_
     """Evaluation reads translations from these files; a line without unknown characters has no such field."""
     sources = [*translator.read(["Das 🙂 Haus", "Das Haus"])]
     found = translator.words.translate([source.seen for source in sources], keep_attention=False)
-    whole = list(put_back_all(sources, found, translator.words.target))
-    write_hypotheses(tmp_path / "h.jsonl", [(s.words, h) for s, h in zip(sources, whole, strict=True)])
+    whole = [
+        (source.words, [put_back(source, one, translator.words.target) for one in ranked])
+        for source, ranked in zip(sources, found, strict=True)
+    ]
+    write_hypotheses(tmp_path / "h.jsonl", whole)
     first, second = (tmp_path / "h.jsonl").read_text(encoding="utf-8").splitlines()
     assert "put_back" in first
     assert "put_back" not in second and "places" not in second and "unknown_characters" not in second
