@@ -21,6 +21,7 @@ from unittest import mock
 from benchmarks.harness import Report, add_common, program, speeds_in_turns
 from convs2s.commands.shared import pause_garbage_collection
 from convs2s.config.translate import SearchPlace
+from convs2s.decode import word_translator
 from convs2s.decode.load import find_device
 from convs2s.decode.word_translator import WordTranslator
 from convs2s.package.translator import Translator, load
@@ -34,7 +35,7 @@ WHOLE = ("search, processes", "sentences/s", "lowest", "highest", "same translat
 
 
 @contextmanager
-def timed(owner: type, names: Sequence[str]) -> Iterator[list[float]]:
+def timed(owner: object, names: Sequence[str]) -> Iterator[list[float]]:
     """Yield a list to which each call of these methods adds its processor seconds; none may call another."""
     seconds: list[float] = []
 
@@ -61,7 +62,7 @@ def measure_parts(translator: Translator, texts: list[str], rounds: int) -> dict
         "read: text to words": (Translator, ["read"]),
         "read: words to ids": (WordTranslator, ["rows"]),
         **{f"books, search: {place}": (LiveBatch, BOOKS) for place in PLACES},
-        "write: ids to words": (WordTranslator, ["_assemble"]),
+        "write: ids to words": (word_translator, ["join_parts"]),
         "write: words to text": (Translator, ["_finish"]),
     }
     translator.translate(texts)

@@ -5,12 +5,11 @@ import itertools
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 import torch
-from jaxtyping import Float32
 
 from convs2s.config.translate import SearchPlace, TranslateParams
 from convs2s.decode.batches import (
@@ -25,10 +24,10 @@ from convs2s.decode.batches import (
 )
 from convs2s.decode.parallel import run_beside, run_in_processes
 from convs2s.decode.sampling import Sampler, Sampling
-from convs2s.decode.translations import Attention, Hypothesis
-from convs2s.decode.unknown_replacement import Unknown
+from convs2s.decode.sentence_parts import SentencePart, join_parts
+from convs2s.decode.translations import Hypothesis
 from convs2s.ids.selection import VocabularySelection
-from convs2s.ids.vocabulary import EOS, UNK
+from convs2s.ids.vocabulary import EOS
 from convs2s.model.precision import PrecisionChoice, choose_precision
 from convs2s.search.beam_search import BeamSearch
 from convs2s.search.copies import copy_to_device
@@ -58,22 +57,6 @@ class GivenScore(NamedTuple):
     log_likelihood: float
     tokens: int
     unknown_characters: int = 0
-
-
-@dataclass(frozen=True)
-class SentencePart:
-    """A sentence to search, or a part of one that is longer than the position table.
-
-    Attributes:
-        ids: of its source tokens, EOS last.
-        prefix: target ids that its hypotheses begin with.
-        sentence, part: its numbers, from 0.
-    """
-
-    ids: list[int]
-    prefix: Sequence[int]
-    sentence: int
-    part: int
 
 
 class WordTranslator:
@@ -203,8 +186,10 @@ class WordTranslator:
         def finish_all(completed: list[Found]) -> list[tuple[int, Result]]:
             finished = []
             for number, n_best_lists in completed:
-                own_rows = rows_of_texts[number]
-                hypotheses = self._assemble(texts[number], own_rows, n_best_lists, keep_attention)
+                words, own_rows = texts[number], rows_of_texts[number]
+                hypotheses = join_parts(
+                    words, own_rows, n_best_lists, self.source, self.target, keep_attention
+                )
                 finished.append((number, finish(number, hypotheses)))
             return finished
 
@@ -355,70 +340,3 @@ class WordTranslator:
         limit = self.params.max_length_ratio * source_tokens + self.params.max_length_extra + 1e-9
         positions = self.model.max_target_tokens
         return math.floor(limit) if positions is None else min(math.floor(limit), positions - 1)
-
-    def _assemble(
-        self,
-        words: list[str],
-        rows: Sequence[SentencePart],
-        n_best_lists: Sequence[list[SearchResult]],
-        keep_attention: bool,
-    ) -> list[Hypothesis]:
-        """Join the hypotheses of a sentence's parts by rank: best with best, and so on."""
-        if not rows:
-            nothing = Attention(np.zeros((0, 0), dtype=np.float32), [], [])
-            return [Hypothesis([], [], 0.0, 0.0, [], [], nothing if keep_attention else None)]
-        pieces = iter(self.source.word_of_piece(words))
-        owners = [list(itertools.islice(pieces, len(row.ids) - 1)) for row in rows]
-        joined = [
-            self._join([ranked[min(rank, len(ranked) - 1)] for ranked in n_best_lists], owners)
-            for rank in range(max(map(len, n_best_lists)))
-        ]
-        if keep_attention:
-            blocks = [ranked[0].attention for ranked in n_best_lists if ranked[0].attention is not None]
-            labels = [*self.source.pieces(words), self.source.vocabulary.entry(EOS)]
-            attention = Attention(block_diagonal(blocks), labels, joined[0].tokens)
-            joined[0] = replace(joined[0], attention=attention)
-        return joined
-
-    def _join(self, hypotheses: Sequence[SearchResult], owners: Sequence[list[int]]) -> Hypothesis:
-        """Return a hypothesis for a sentence, given one for each part and the word of each of its pieces."""
-        tokens, sources, source_pieces = list[int](), list[int](), list[int]()
-        pieces_before = 0
-        words, unknowns = list[str](), list[Unknown]()
-        for number, (hypothesis, of_piece) in enumerate(zip(hypotheses, owners, strict=True), start=1):
-            of_words = [of_piece[piece] for piece in hypothesis.sources]
-            unknowns += self._unknowns(hypothesis, of_words, first_word=len(words))
-            words += self.target.decode(hypothesis.tokens)
-            is_last = number == len(hypotheses)
-            length = len(hypothesis.tokens) if is_last else len(hypothesis.tokens) - 1  # without EOS
-            tokens += hypothesis.tokens[:length]
-            sources += of_words[:length]
-            source_pieces += [pieces_before + piece for piece in hypothesis.sources[:length]]
-            pieces_before += len(of_piece)
-        log_likelihood = sum(hypothesis.log_likelihood for hypothesis in hypotheses)
-        return Hypothesis(
-            tokens=[self.target.vocabulary.entry(token) for token in tokens],
-            words=words,
-            log_likelihood=log_likelihood,
-            score=sum(hypothesis.score for hypothesis in hypotheses) / len(hypotheses),
-            sources=sources,
-            unknowns=unknowns,
-            source_pieces=source_pieces,
-        )
-
-    def _unknowns(self, hypothesis: SearchResult, sources: Sequence[int], first_word: int) -> list[Unknown]:
-        """Return the unknown words; if a word has several unknown pieces, the first counts."""
-        unknowns: dict[int, Unknown] = {}
-        for i, token in enumerate(hypothesis.tokens):
-            if token == UNK:
-                # An unknown piece spells something, so the hypothesis up to it ends in the piece's word.
-                word = first_word + len(self.target.decode(hypothesis.tokens[: i + 1])) - 1
-                unknowns.setdefault(word, Unknown(word, sources[i], hypothesis.at_end[i]))
-        return list(unknowns.values())
-
-
-def block_diagonal(blocks: Sequence[Float32[np.ndarray, "..."]]) -> Float32[np.ndarray, "T S"]:
-    """Join the attention (T, S) of a sentence's parts, leaving out the EOS between them."""
-    inner = [block[:-1, :-1] for block in blocks[:-1]] + [blocks[-1]]
-    joined: Float32[np.ndarray, "T S"] = torch.block_diag(*map(torch.from_numpy, inner)).numpy()
-    return joined

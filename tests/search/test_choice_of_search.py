@@ -11,7 +11,8 @@ import torch
 from convs2s.config.translate import SearchPlace
 from convs2s.decode.batches import gpu_batch_sentences
 from convs2s.decode.sampling import Sampling
-from convs2s.decode.word_translator import SentencePart, WordTranslator
+from convs2s.decode.sentence_parts import SentencePart
+from convs2s.decode.word_translator import WordTranslator
 from convs2s.ids.candidates import Candidates
 from convs2s.ids.selection import VocabularySelection
 from convs2s.ids.vocabulary import EOS
