@@ -5,32 +5,15 @@ import contextlib
 import itertools
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tqdm import tqdm
 
 from convs2s.base.files import decode_lines, decode_whole
 from convs2s.base.messages import is_terminal, visible
-from convs2s.base.parallel import MOST_PROCESSES
-from convs2s.commands.shared import (
-    CAPITALS,
-    COUNT,
-    FILE,
-    KEEP_LITERALS,
-    MODELS,
-    NUMBER,
-    PROCESSOR,
-    SWITCH,
-    YES_OR_NO,
-    Option,
-    add_command,
-    add_options,
-    check_range,
-    list_changes,
-    pause_garbage_collection,
-)
+from convs2s.commands.shared import add_command, add_options, list_changes, pause_garbage_collection
 from convs2s.commands.translate_files import STANDARD, chunks, count_lines, open_input, open_output
+from convs2s.commands.translate_options import OPTIONS, check_options, list_one_sentence
 
 if TYPE_CHECKING:
     from convs2s.decode.sampling import Sampling
@@ -38,138 +21,11 @@ if TYPE_CHECKING:
 
 CHUNK_BATCHES = 32
 """Batches read ahead: enough to group sentences of similar length, few enough to hold in memory."""
-FOLDER = "(default: the model folder's)"
 MANY_LINES = 0.1
 """Share of lines with several sentences above which the text is probably not one of a sentence a line."""
 OnDone = Callable[[int], object]
 """Called with the number of lines that each batch completes."""
 EQUAL = "Expected two files of equal length: line i of one belongs to line i of the other."
-
-
-OPTIONS = {
-    "": (
-        Option("--model", MODELS, "model folder, or several as an ensemble"),
-        Option("--input", FILE, "UTF-8 text (default: standard input)"),
-        Option("--output", FILE, "file to write (default: standard output)"),
-        Option(
-            "--format",
-            {"choices": ["text", "html"], "default": "text"},
-            "html: the input is a page, of which all but the text stays as it is; text: lines of plain text",
-        ),
-    ),
-    "search": (
-        Option(
-            "--beam-size",
-            COUNT,
-            f"hypotheses kept per sentence; 1 is greedy {FOLDER}",
-            changes_folder=True,
-        ),
-        Option(
-            "--alpha",
-            NUMBER,
-            f"scores are log-likelihood / length^alpha {FOLDER}",
-            changes_folder=True,
-        ),
-        Option(
-            "--max-length-ratio",
-            NUMBER,
-            f"longest hypothesis, without EOS: X * source tokens + N tokens {FOLDER}",
-            changes_folder=True,
-        ),
-        Option(
-            "--max-length-extra",
-            {**NUMBER, "metavar": "N"},
-            f"see --max-length-ratio {FOLDER}",
-            changes_folder=True,
-        ),
-        Option("--replace", YES_OR_NO, f"replace unknown words by attention {FOLDER}"),
-        KEEP_LITERALS,
-        Option(
-            "--prefix",
-            FILE,
-            "line i has the whole words that translation i begins with; may be empty (default: none)",
-            is_for_one_sentence=True,
-        ),
-        Option(
-            "--split-sentences",
-            YES_OR_NO,
-            "translate each sentence of a line by itself, as it was trained, and keep the space between them "
-            "(default: yes for typed lines, unless the model folder says no; no for a file or a pipe)",
-        ),
-        CAPITALS,
-    ),
-    "output": (
-        Option(
-            "--n-best",
-            COUNT,
-            "write up to N lines per sentence, best first: SENTENCE ||| TEXT ||| SCORE, with sentences "
-            "counted from 0; N is at most the beam size (default: only the best text)",
-            changes_folder=True,
-            is_for_one_sentence=True,
-        ),
-        Option("--scores", SWITCH, "put the score and a TAB before the text", is_for_one_sentence=True),
-        Option(
-            "--score",
-            FILE,
-            "do not translate: line i of FILE is a translation of line i; write its log-likelihood in nats, "
-            "a TAB and its number of tokens, both including EOS (default: translate)",
-            is_for_one_sentence=True,
-        ),
-        Option(
-            "--alignment",
-            FILE,
-            "also write FILE: line i links words of line i with words of its translation, by attention, as "
-            "pairs SOURCE-TARGET; words are the tokenizer's, counted from 0 (default: none)",
-            is_for_one_sentence=True,
-        ),
-    ),
-    "sampling": (
-        Option("--sample", SWITCH, "draw translations (--n-best: how many) instead of searching"),
-        Option(
-            "--temperature",
-            {**NUMBER, "default": 1.0},
-            "below 1, likely words become likelier; above 1, less likely",
-        ),
-        Option("--top-k", COUNT, "draw only from the N likeliest tokens (default: all)"),
-        Option("--seed", {**COUNT, "default": 1}, "the same seed gives the same translations"),
-    ),
-    "speed": (
-        Option(
-            "--batch-sentences",
-            COUNT,
-            f"sentences translated at once; a GPU takes up to 8 times as many {FOLDER}",
-            changes_folder=True,
-        ),
-        *PROCESSOR,
-        Option(
-            "--processes",
-            {**COUNT, "default": 1},
-            "translate in N parallel processes, each on one thread, which share the model; beside a GPU they "
-            "split texts into words and put translations together",
-        ),
-        Option(
-            "--precision",
-            {"choices": ["auto", "float32", "bfloat16", "int8"]},
-            "precision of matrix products; auto is bfloat16 where the processor or GPU is fast with it, else "
-            "float32; int8 is the fastest on an x86 CPU, and computed there even if there is a GPU "
-            f"{FOLDER}",
-            changes_folder=True,
-        ),
-        Option(
-            "--search",
-            {"choices": ["auto", "host", "device", "graphs"], "default": "auto"},
-            "where beam search keeps its hypotheses; auto is the device on a GPU, else the host; graphs, of "
-            "version 1.1, means device (default: auto)",
-        ),
-        Option(
-            "--candidates",
-            FILE,
-            "file from `convs2s candidates`: consider only the target entries that it lists for the "
-            "sentences (default: as set in the model folder)",
-        ),
-    ),
-}
-"""The command's options by the title of their group; the first group has none."""
 
 
 def add(commands: Any) -> None:
@@ -231,7 +87,7 @@ def run(options: argparse.Namespace) -> None:
     if is_typed and translator.facts is not None:
         print(visible(f"{translator.facts.name}: {translator.facts.summary()}"), file=sys.stderr)
     work = LineTranslator(translator, sampling, options)
-    name = "standard input" if options.input in STANDARD else str(options.input)
+    name = name_input(options)
     second_path = options.score or options.prefix
     with (
         open_input(options.input) as source,
@@ -243,14 +99,7 @@ def run(options: argparse.Namespace) -> None:
         if second:
             require_lines(second, str(second_path), name, count)
         second_lines = decode_lines(second or (), second_path)
-        hides_bar = count is None or (options.output in STANDARD and is_terminal(sys.stdout))
-        with tqdm(
-            total=count,
-            desc="translate",
-            unit=" sentences",
-            smoothing=0,  # the average speed: recent speed misleads, as each chunk begins with long sentences
-            disable=True if hides_bar else None,  # None hides it, too, if stderr is no terminal
-        ) as bar:
+        with make_bar(count, options) as bar:
             for texts in chunks(source, name, CHUNK_BATCHES * translator.words.batch_sentences):
                 paired = list(itertools.islice(second_lines, len(texts))) if second else None
                 if paired is not None and len(paired) < len(texts):  # two pipes
@@ -274,16 +123,10 @@ def translate_page(
     """Translate the input as one page of HTML, which must fit in memory."""
     from convs2s.package.html_page import TranslatedPage, read_html, trace_best  # noqa: PLC0415  # as in load_translator
 
-    name = "standard input" if options.input in STANDARD else str(options.input)
     with open_input(options.input) as source, open_output(options.output) as out:
-        page = read_html(translator, decode_whole(source.readlines(), name), options.split_sentences)
-        hides_bar = options.output in STANDARD and is_terminal(sys.stdout)
-        with tqdm(
-            total=len(page.sentences),
-            desc="translate",
-            unit=" sentences",
-            disable=True if hides_bar else None,
-        ) as bar:
+        text = decode_whole(source.readlines(), name_input(options))
+        page = read_html(translator, text, options.split_sentences)
+        with make_bar(len(page.sentences), options) as bar:
             n_best_lists = translator.translate_n_best(page.sentences, sampling=sampling, on_done=bar.update)
         traced = trace_best(translator, page.sentences, n_best_lists)
         translated = TranslatedPage(page, [[best] for best in traced])
@@ -294,6 +137,23 @@ def translate_page(
             f"convs2s: elements such as links that had a word and have none in the translation: {count:,}",
             file=sys.stderr,
         )
+
+
+def name_input(options: argparse.Namespace) -> str:
+    """Return the name of the input for messages."""
+    return "standard input" if options.input in STANDARD else str(options.input)
+
+
+def make_bar(total: int | None, options: argparse.Namespace) -> tqdm:
+    """Return a bar on stderr, hidden if the total is unknown or translations are on the same terminal."""
+    is_hidden = total is None or (options.output in STANDARD and is_terminal(sys.stdout))
+    return tqdm(
+        total=total,
+        desc="translate",
+        unit=" sentences",
+        smoothing=0,  # the average speed: recent speed misleads, as each chunk begins with long sentences
+        disable=True if is_hidden else None,  # None hides it, too, if stderr is no terminal
+    )
 
 
 class LineTranslator:
@@ -344,32 +204,6 @@ class LineTranslator:
     def _sampling_from(self, number: int) -> "Sampling | None":
         """Return how to draw for a text and those after it."""
         return None if self.sampling is None else self.sampling.model_copy(update={"first": number})
-
-
-def check_options(options: argparse.Namespace) -> None:
-    """Raise ValueError if options do not go together."""
-    check_range(options, 1, MOST_PROCESSES, "threads", "processes")
-    if options.score and (options.prefix or options.alignment or options.sample):
-        raise ValueError("--score does not translate. Leave out --prefix, --alignment and --sample.")
-    if options.input in STANDARD and Path("-") in (options.score, options.prefix):
-        raise ValueError("Standard input cannot be both texts of --score or --prefix. Name a file for one.")
-    if not options.sample and (options.temperature, options.top_k, options.seed) != (1.0, None, 1):
-        raise ValueError("--temperature, --top-k and --seed are for sampling. Add --sample, or omit them.")
-    if options.format == "html" and (one_sentence := list_one_sentence(options)):
-        names = ", ".join(one_sentence)
-        raise ValueError(f"{names} is for lines of text. Leave it out, or leave out --format html.")
-    if options.split_sentences and (one_sentence := list_one_sentence(options)):
-        names = ", ".join(one_sentence)
-        raise ValueError(f"{names} is for one sentence a line. Leave it out, or leave out --split-sentences.")
-
-
-def list_one_sentence(options: argparse.Namespace) -> list[str]:
-    """Return the flags given that need lines of one sentence."""
-    return [
-        option.flag
-        for option in itertools.chain(*OPTIONS.values())
-        if option.is_for_one_sentence and getattr(options, option.name)
-    ]
 
 
 def require_lines(second: IO[bytes], second_name: str, name: str, count: int | None) -> None:
