@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 from convs2s.config.faults import models_in
 from convs2s.config.load import MOVED, parse_yaml, read_text
 from convs2s.config.params import Params
+from convs2s.config.translate import TranslateSection
 from pipelines.stages._declared import find_value
 
 PARAMS = Path("params.yaml")
@@ -102,8 +103,13 @@ def find_differences(name: str, recorded: Any, params: Mapping[str, Any]) -> Ite
 
 
 def fields_of(annotation: Any) -> dict[str, FieldInfo]:
-    """Return the fields of the sections in an annotation, by key."""
-    return {key: field for schema in models_in(annotation) for key, field in schema.model_fields.items()}
+    """Return the fields of the sections in an annotation by key, with those that have moved elsewhere."""
+    fields = {key: field for schema in models_in(annotation) for key, field in schema.model_fields.items()}
+    if annotation is TranslateSection:
+        fields |= {
+            key: fields_of(Params.model_fields[section].annotation)[key] for key, section in MOVED.items()
+        }
+    return fields
 
 
 def list_differences(annotation: Any, recorded: Any, current: Any, name: str) -> Iterator[Difference]:
@@ -118,9 +124,7 @@ def list_differences(annotation: Any, recorded: Any, current: Any, name: str) ->
         key_name = f"{name}.{key}"
         field = fields.get(key)
         if field is None:
-            moved = name == "translate" and key in MOVED
-            now = fields_of(Params.model_fields[MOVED[key]].annotation)[key] if moved else None
-            yield Difference(key_name, means_the_same=now is not None and value == now.default)
+            yield Difference(key_name, means_the_same=False)
         elif key in recorded and key in current:
             yield from list_differences(field.annotation, recorded[key], current[key], key_name)
         else:
