@@ -14,9 +14,7 @@ Alpha = Annotated[float, Field(ge=0, le=10)]
 Beam = Annotated[int, Field(ge=1, le=10**5)]
 
 SearchPlace = Literal["auto", "host", "device", "graphs"]
-"""Where beam search keeps its hypotheses, which changes no result: on the `host`, which waits for each step;
-or on the `device`, which the host gives eight steps at a time. `auto`: `device` on a GPU, else `host`.
-`graphs` was version 1.1's, and means `device`."""
+"""Values of `run.search`, which describes them; `graphs` was version 1.1's, and means `device`."""
 
 
 class TranslateParams(Section):
