@@ -23,11 +23,12 @@ from convs2s.config.params import Params
 from convs2s.config.train import count_processes
 from convs2s.text.languages import find_faults
 from pipelines import shell
-from pipelines.later_keys import PARAMS, check_record
+from pipelines.later_keys import check_record
 from pipelines.own_texts import make_own_folder
+from pipelines.preset import EXPERIMENTS
+from pipelines.stages._declared import PARAMS
 from pipelines.stages._models import check_models
 
-BASE = Path(__file__).parents[1] / "experiments" / "base.yaml"
 CONFLICT = re.compile(rb"^(<<<<<<<|>>>>>>>) ", re.MULTILINE)
 """A line with which git marks a conflict of a merge."""
 FEW_TOKENS, MANY_TOKENS = 100, 1_000_000
@@ -152,7 +153,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         make_own_folder(Path(), params.download.folder)
         check_folders(params, PARAMS)
         if options.list:
-            print(*list_keys(params, load_params(BASE)), sep="\n")
+            print(*list_keys(params, load_params(EXPERIMENTS / "base.yaml")), sep="\n")
         else:
             check_record(Path())
             print("params.yaml: OK", *describe_reach(params), sep="\n")

@@ -15,9 +15,7 @@ from convs2s.config.faults import models_in
 from convs2s.config.load import MOVED, parse_yaml, read_text
 from convs2s.config.params import Params
 from convs2s.config.translate import TranslateSection
-from pipelines.stages._declared import find_value
-
-PARAMS = Path("params.yaml")
+from pipelines.stages._declared import PARAMS, find_value
 
 
 def check_record(root: Path) -> None:

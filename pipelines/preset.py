@@ -27,9 +27,9 @@ from convs2s.config.faults import suggest
 from convs2s.config.load import flatten_values, parse_params, parse_yaml, read_text
 from convs2s.config.params import Params
 from pipelines.own_texts import make_own_folder
+from pipelines.stages._declared import PARAMS
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
-PARAMS = Path("params.yaml")
 BEFORE_FIRST_ITEM = 3
 """Index, in ruamel's list of a key's comments, of those between the key and the first item of its value."""
 

@@ -18,9 +18,10 @@ from convs2s.config.load import parse_yaml, read_text
 from convs2s.config.model import MOST_LAYERS, KernelWidth, ModelParams
 from convs2s.config.section import Positive, Section
 from convs2s.score.identity import SetIdentity
+from pipelines.preset import EXPERIMENTS
 from pipelines.stages._declared import find_value
 
-TABLES = Path(__file__).parents[1] / "experiments" / "tables"
+TABLES = EXPERIMENTS / "tables"
 FIGURES = [
     "perplexity, paper",
     "perplexity",
