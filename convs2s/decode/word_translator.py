@@ -116,33 +116,11 @@ class WordTranslator:
         self,
         sentences: Sequence[Sequence[str]],
         keep_attention: bool,
-        *,
-        prefixes: Sequence[Sequence[str]] | None = None,
-        sampling: Sampling | None = None,
         on_done: Callable[[int], object] | None = None,
     ) -> list[list[Hypothesis]]:
-        """Return the n_best hypotheses of each sentence, best first.
-
-        A sentence without words has one empty hypothesis. A sentence longer than the position table is
-        translated in parts; the first one causes a warning.
-
-        Args:
-            keep_attention: return the best hypothesis's attention.
-            prefixes: for each sentence, the words that its translations begin with; may be empty.
-            sampling: draw n_best translations instead of searching for the best.
-            on_done: called with the number of sentences that each batch completes.
-
-        Raises:
-            ValueError: if the model's scores are not numbers.
-            ChildProcessError: if one of the worker processes dies.
-        """
+        """Return the n_best hypotheses of each sentence, best first; see `translate_into`."""
         return self.translate_into(
-            lambda _, hypotheses: hypotheses,
-            sentences,
-            keep_attention,
-            prefixes=prefixes,
-            sampling=sampling,
-            on_done=on_done,
+            lambda _, hypotheses: hypotheses, sentences, keep_attention, on_done=on_done
         )
 
     def translate_into(
@@ -155,10 +133,21 @@ class WordTranslator:
         sampling: Sampling | None = None,
         on_done: Callable[[int], object] | None = None,
     ) -> list[Result]:
-        """Return what `finish` makes of the number and the hypotheses of each sentence; see `translate`.
+        """Return what `finish` makes of each sentence's number and its n_best hypotheses, best first.
 
-        With several processes and a GPU, the others put the words of a batch together while the next batch is
-        searched.
+        A sentence without words has one empty hypothesis. A sentence longer than the position table is
+        translated in parts; the first one causes a warning. With several processes and a GPU, the others put
+        the words of a batch together while the next batch is searched.
+
+        Args:
+            keep_attention: return the best hypothesis's attention.
+            prefixes: for each sentence, the words that its translations begin with; may be empty.
+            sampling: draw n_best translations instead of searching for the best.
+            on_done: called with the number of sentences that each batch completes.
+
+        Raises:
+            ValueError: if the model's scores are not numbers.
+            ChildProcessError: if one of the worker processes dies.
         """
         texts = [list(words) for words in sentences]
         texts_prefixes: Sequence[Sequence[str]] = [[]] * len(texts) if prefixes is None else prefixes
@@ -224,7 +213,7 @@ class WordTranslator:
         sampling: Sampling | None = None,
         on_done: Callable[[int], object] | None = None,
     ) -> list[list[SearchResult]]:
-        """Return the n_best hypotheses of each row, in order; arguments as in `translate`."""
+        """Return the n_best hypotheses of each row, in order; arguments as in `translate_into`."""
         results: list[list[SearchResult]] = [[] for _ in rows]
         for batch, n_best_lists in self._search_batches(rows, keep_attention, sampling, on_done):
             for i, ranked in zip(batch, n_best_lists, strict=True):
@@ -238,7 +227,7 @@ class WordTranslator:
         sampling: Sampling | None,
         on_done: Callable[[int], object] | None,
     ) -> Iterator[tuple[list[int], list[list[SearchResult]]]]:
-        """Yield the numbers of each batch's rows, with their hypotheses; arguments as in `translate`."""
+        """Yield the numbers of each batch's rows, with their hypotheses; arguments as in `translate_into`."""
         tokens = GPU_BATCH_TOKENS if self.device.type == "cuda" else BATCH_TOKENS
         row_batches = list(batches([len(row.ids) for row in rows], self.batch_sentences, tokens))
         processes = self.processes if self.device.type == "cpu" else 1

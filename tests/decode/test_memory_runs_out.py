@@ -108,11 +108,13 @@ def test_translations_are_the_same_in_smaller_parts(
     translator = translator_of(tmp_path, **settings)
     if way == "selected":
         translator.selection = select_few(translator)
-    expected = translator.translate(SENTENCES, False, **arguments)
+    expected = translator.translate_into(lambda _, ranked: ranked, SENTENCES, False, **arguments)
     model = with_small_memory(translator, 2 * settings["beam_size"])
     done = list[int]()
     with pytest.warns(UserWarning, match="memory of cpu does not hold"):
-        found = translator.translate(SENTENCES, False, on_done=done.append, **arguments)
+        found = translator.translate_into(
+            lambda _, ranked: ranked, SENTENCES, False, on_done=done.append, **arguments
+        )
     for found_ranked, expected_ranked in zip(found, expected, strict=True):
         assert [one.tokens for one in found_ranked] == [one.tokens for one in expected_ranked]
         likelihoods = [one.log_likelihood for one in expected_ranked]

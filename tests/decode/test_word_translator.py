@@ -135,7 +135,9 @@ def test_a_prefix_begins_the_translation(
     """
     translator = word_parrot(vocabulary, n_best=2, **settings)
     sentences = [["und"], source.split()]
-    _, ranked = translator.translate(sentences, keep_attention=False, prefixes=[[], prefix.split()])
+    _, ranked = translator.translate_into(
+        lambda _, hypotheses: hypotheses, sentences, keep_attention=False, prefixes=[[], prefix.split()]
+    )
     assert ranked[0].words == words.split()
     assert all(one.words[:1] == prefix.split()[:1] for one in ranked if prefix)
 
@@ -144,4 +146,4 @@ def test_a_prefix_must_fit_the_position_table(vocabulary: Path) -> None:
     """The message quotes the prefix; EOS needs a position as well."""
     translator = word_parrot(vocabulary, limit=4)
     with pytest.raises(ValueError, match=r"'ein ein ein ein' has 4 tokens but .* position table takes 3"):
-        translator.translate([["ein"]], keep_attention=False, prefixes=[["ein"] * 4])
+        translator.translate_into(print, [["ein"]], keep_attention=False, prefixes=[["ein"] * 4])
