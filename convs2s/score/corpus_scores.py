@@ -38,6 +38,11 @@ class Score:
     signature: str
 
 
+def choose_tokenizer(language: str) -> str:
+    """Return the name of BLEU's tokenizer for text in a language."""
+    return TOKENIZERS.get(language, WORDS)
+
+
 def bleu(hypotheses: Sequence[str], references: Sequence[str], tokenizer: str = WORDS) -> Score:
     """Return the BLEU of detokenized text, as mteval-v13a.pl computes it."""
     return score_corpus(METRICS["bleu"](tokenizer), hypotheses, references)

@@ -10,10 +10,10 @@ from convs2s.base.files import atomic_path, further_references, read_lines, writ
 from convs2s.config.tokenize import TokenizeParams
 from convs2s.score.corpus_scores import (
     METRICS,
-    TOKENIZERS,
     UNKNOWN,
     WORDS,
     Score,
+    choose_tokenizer,
     length_ratio,
     score_corpus,
     sentence_bleu,
@@ -65,7 +65,7 @@ def read_references(folder: Path, params: TokenizeParams, languages: tuple[str, 
         source_lengths=[len(source_tokenizer.words(line)) for line in sources],
         tokenized_references=[" ".join(target_tokenizer.words(line)) for line in targets[0]],
         all_references=list(zip(*cleaned, strict=True)),
-        tokenizer=TOKENIZERS.get(languages[1], WORDS),
+        tokenizer=choose_tokenizer(languages[1]),
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from sacrebleu.significance import PairedTest
 
-from convs2s.score.corpus_scores import METRICS, TOKENIZERS, WORDS
+from convs2s.score.corpus_scores import METRICS, choose_tokenizer
 from convs2s.score.kinds import TITLES
 from pipelines.report.run import Run, group
 
@@ -48,12 +48,7 @@ def compare_all(runs: Sequence[Run]) -> list[Significance]:
 def identify_references(run: Run) -> str:
     """Return a text that is equal for runs whose scores can be compared: the test set as it is scored."""
     references = [sentence.reference for sentence in run.sentences]
-    return "\n".join([run.test_set, choose_tokenizer(run), *references])
-
-
-def choose_tokenizer(run: Run) -> str:
-    """Return the name of BLEU's tokenizer for the run's target language."""
-    return TOKENIZERS.get(run.sections["languages"][1], WORDS)
+    return "\n".join([run.test_set, choose_tokenizer(run.sections["languages"][1]), *references])
 
 
 def compare_scores(runs: Sequence[Run]) -> list[Significance]:
@@ -66,7 +61,7 @@ def compare_scores(runs: Sequence[Run]) -> list[Significance]:
     systems: list[tuple[str, Sequence[str]]] = [
         (str(number), [sentence.translation for sentence in run.sentences]) for number, run in enumerate(runs)
     ]
-    tokenizer = choose_tokenizer(runs[0])
+    tokenizer = choose_tokenizer(runs[0].sections["languages"][1])
     metrics = {name: make_metric(tokenizer) for name, make_metric in METRICS.items()}
     signatures, columns = PairedTest(systems, metrics, [references], test_type="bs")()
     found = []
