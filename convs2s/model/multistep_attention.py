@@ -1,7 +1,6 @@
 """Multi-step attention: each decoder layer attends anew to the encoder (§3.3)."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -34,13 +33,8 @@ class Memory:
         return Memory(self.keys[sentences], self.values[sentences], padding, self.lengths[sentences])
 
 
-def softmax(scores: Float[Tensor, "B T S"]) -> Float[Tensor, "B T S"]:
-    """Return weights in float32 that sum to 1 over S."""
-    return torch.softmax(scores, dim=-1, dtype=torch.float32)
-
-
 def attend(
-    d: Float[Tensor, "B T E"], memory: Memory, softmax: Callable[[Tensor], Tensor] = softmax
+    d: Float[Tensor, "B T E"], memory: Memory
 ) -> tuple[Float[Tensor, "B T E"], Float[Tensor, "B T S"]]:
     """Attend from decoder summaries d to source positions (§3.3, eq. 1 and 2).
 
@@ -50,7 +44,7 @@ def attend(
     scores = d @ memory.keys.transpose(1, 2)  # (B, T, S)
     if memory.padding is not None:
         scores = scores.masked_fill(memory.padding[:, None, :], -math.inf)
-    weights = softmax(scores)
+    weights = torch.softmax(scores, dim=-1, dtype=torch.float32)
     # A mean of m vectors has 1/m of their variance; m * sqrt(1/m) restores it (§3.4). m counts only real
     # tokens (T8); otherwise c would depend on the padding of the batch.
     scale = memory.lengths.sqrt()[:, None, None]
@@ -67,8 +61,6 @@ class MultistepAttention(nn.Module):
         embedding_size: of d, keys and values.
         extra_scaling: sqrt(0.5) on d and on c + h, as in the reference implementations (T4).
     """
-
-    softmax = staticmethod(softmax)
 
     def __init__(self, channels: int, embedding_size: int, extra_scaling: bool) -> None:
         super().__init__()
@@ -88,5 +80,5 @@ class MultistepAttention(nn.Module):
         """
         d = (self.summary_map(h) + g) * self.scale
         # The H rows of a sentence see the same source: they attend like one row of H * T positions.
-        c, weights = attend(d.view(len(memory.keys), -1, d.shape[-1]), memory, self.softmax)
+        c, weights = attend(d.view(len(memory.keys), -1, d.shape[-1]), memory)
         return (self.context_map(c.view_as(d)) + h) * self.scale, weights.view(*d.shape[:2], -1)

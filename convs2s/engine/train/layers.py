@@ -18,6 +18,7 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from convs2s.engine.loops import run_loop
 from convs2s.engine.train import loops as train_loops
@@ -161,10 +162,22 @@ class _Softmax(torch.autograd.Function):
         return result.view_as(weights).to(ctx.dtype)
 
 
-class FastMultistepAttention(MultistepAttention):
-    """MultistepAttention whose gradient is the same for any number of threads."""
+class SoftmaxForAnyThreads(TorchFunctionMode):
+    """Within it, the softmax of attention has a gradient that is the same for any number of threads."""
 
-    softmax = staticmethod(_Softmax.apply)
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if function is torch.softmax and kwargs == {"dim": -1, "dtype": torch.float32}:
+            return _Softmax.apply(*args)  # type: ignore[no-untyped-call]
+        return function(*args, **(kwargs or {}))
+
+
+class FastMultistepAttention(MultistepAttention):
+    """MultistepAttention with `SoftmaxForAnyThreads`."""
+
+    def forward(self, *inputs: Any) -> tuple[Float[Tensor, "R T C"], Float[Tensor, "R T S"]]:
+        """As MultistepAttention's."""
+        with SoftmaxForAnyThreads():
+            return super().forward(*inputs)
 
 
 def fast_softmax_loss(

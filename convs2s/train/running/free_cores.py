@@ -81,28 +81,29 @@ class ThreadsByCores:
         passed = time.monotonic() - self.since
         if passed < self.interval:
             return None
-        cores = len(read_times(self.stat))
         # The cores that the training has used are free for it.
         used = self.processes * (time.process_time() - self.own) / passed
         free = count_free(self.stat, STAT.read_text()) + used
         self.interval = min(2 * self.interval, LONGEST)
         wanted = min(max(int(free / self.processes + NEARLY), 1), self.most)
-        taken = f"other processes use {max(cores - free, 0.0):.1f} of {inflect(cores, 'core')}"
-        said = self.change(wanted, taken)
+        said = self.change(wanted, free)
         self.look()
         return said
 
-    def change(self, wanted: int, taken: str) -> str | None:
+    def change(self, wanted: int, free: float) -> str | None:
         """Have so many threads, if that is possible; return what is to be said, or None."""
         now = torch.get_num_threads()
         if wanted == now:
             return None
+        cores = len(read_times(self.stat))
+        taken = max(cores - free, 0.0)
         if not self.may_change or not (wanted in self.same or is_same_with(self.training, wanted)):
             self.interval = math.inf  # this is said once
             return (
-                f"warning: {taken}, and training has {inflect(self.processes * now, 'thread')}, so it is "
-                "slower than alone. A thread that waits for a core holds up the others: two can be half as "
-                f"fast as one. With fewer, which may round differently: OMP_NUM_THREADS={wanted}"
+                f"warning: other processes use {taken:.1f} of {inflect(cores, 'core')}, and training has "
+                f"{inflect(self.processes * now, 'thread')}, so it is slower than alone. A thread that waits "
+                "for a core holds up the others: two can be half as fast as one. With fewer, which may round "
+                f"differently: OMP_NUM_THREADS={wanted}"
             )
         self.same.add(wanted)
         torch.set_num_threads(wanted)
@@ -110,6 +111,6 @@ class ThreadsByCores:
             return None
         self.said = True
         return (
-            f"{taken.capitalize()}: training goes on with {inflect(wanted, 'thread')}, and has more again "
-            "when cores are free, with the same results."
+            f"Other processes use {taken:.1f} of {inflect(cores, 'core')}: training goes on with "
+            f"{inflect(wanted, 'thread')}, and has more again when cores are free, with the same results."
         )
