@@ -99,7 +99,7 @@ FAST_LAYERS = (
         use_modules(GluConvolution, FastGluConvolution),
     ),
     FastLayer(
-        "The CPU's attention",
+        "The CPU's fast gradient of attention",
         "convs2s/model/multistep_attention.py",
         use_modules(MultistepAttention, FastMultistepAttention),
     ),
@@ -133,17 +133,24 @@ def choose_layers(training: Training) -> None:
 
 
 def is_same_with(training: Training, threads: int) -> bool:
-    """Return whether a batch has the same loss and gradients with so many threads, to the last bit."""
+    """Return whether a batch has the same loss and gradients with so many threads, to the last bit.
+
+    No, if they cannot be computed for lack of memory, or because an edit of the model fails with this batch.
+    """
     now = torch.get_num_threads()
     half = training.state.precision == "bfloat16"
-    pairs = choose_alike(longer_sides(training), training.params.max_tokens)
-    with torch.autocast("cpu", torch.bfloat16, enabled=half):
-        expected = loss_and_gradients(training, {}, pairs)
-        torch.set_num_threads(threads)
-        try:
+    params = training.params
+    most = params.batch_sentences if params.batch_by == "sentences" else None
+    pairs = choose_alike(longer_sides(training), params.max_tokens)[:most]
+    try:
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            expected = loss_and_gradients(training, {}, pairs)
+            torch.set_num_threads(threads)
             found = loss_and_gradients(training, {}, pairs)
-        finally:
-            torch.set_num_threads(now)
+    except Exception:  # an update that has the same fault says so
+        return False
+    finally:
+        torch.set_num_threads(now)
     results = zip((expected.loss, *expected.gradients), (found.loss, *found.gradients), strict=True)
     return all(torch.equal(*result) for result in results)
 
@@ -245,10 +252,14 @@ def longer_sides(training: Training) -> NDArray[Any]:
 
 
 def choose_alike(lengths: NDArray[Any], max_tokens: int) -> Indices:
-    """Return the numbers of pairs of about the same length, longer than most, that fill a batch."""
+    """Return the numbers of pairs of about the same length, longer than most, that fill a batch.
+
+    They have at most `max_tokens`, padding included, but for a pair that has more.
+    """
     order = lengths.argsort(kind="stable")
-    first = 3 * len(order) // 4
-    return order[first : first + max(1, max_tokens // int(lengths[order[first]]))]
+    upper = order[3 * len(order) // 4 :]
+    padded = lengths[upper] * np.arange(1, len(upper) + 1)
+    return upper[: max(1, int((padded <= max_tokens).sum()))]
 
 
 def choose_pairs(lengths: NDArray[Any]) -> Indices:

@@ -68,7 +68,7 @@ def train_to_end(
                     progress.say(said)
                 if events and state.curve and state.curve[-1]["update"] == report.update:
                     events.add([state.curve[-1]], [])
-                if said := threads.follow():
+                if not is_last(report, training) and (said := threads.follow()):
                     progress.say(said)
                 is_due = report.update % run.checkpoint_updates == 0 or time.monotonic() - saved >= limit
             else:

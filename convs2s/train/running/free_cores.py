@@ -17,7 +17,7 @@ from convs2s.train.training import Training
 
 STAT = Path("/proc/stat")
 FIRST, LONGEST = 0.5, 10.0
-"""Seconds between two looks at other processes: an interval is twice the one before, if not longer."""
+"""Seconds to the first look at other processes; each interval is twice the one before, up to the second."""
 IDLE, IOWAIT = 3, 4  # columns of /proc/stat
 NEARLY = 0.5
 """Threads for which there may be no core: short work of others is no reason to have fewer."""
@@ -25,42 +25,59 @@ NEARLY = 0.5
 
 def read_times(stat: str) -> dict[int, tuple[int, int]]:
     """Return of each core that this process may use its idle time and all its time, in ticks since boot."""
+    usable = os.sched_getaffinity(0)
     times: dict[int, tuple[int, int]] = {}
     for line in stat.splitlines():
         name, *columns = line.split()
         number = name.removeprefix("cpu")
-        if name != number and number.isdigit() and int(number) in os.sched_getaffinity(0):
+        if name != number and number.isdigit() and int(number) in usable:
             ticks = [int(column) for column in columns[:8]]  # the others are part of these
             times[int(number)] = ticks[IDLE] + ticks[IOWAIT], sum(ticks)
     return times
+
+
+def is_counted() -> bool:
+    """Return whether the system says how busy the cores of this process are, as Linux does.
+
+    A container may show other cores, by other numbers.
+    """
+    return STAT.is_file() and read_times(STAT.read_text()).keys() == os.sched_getaffinity(0)
 
 
 def count_free(before: str, after: str) -> float:
     """Return how many cores were idle, in sum, between two states of /proc/stat."""
     later = read_times(after)
     free = 0.0
-    for core, (idle, total) in read_times(before).items():
-        passed = later[core][1] - total
-        free += (later[core][0] - idle) / passed if passed else 1.0
+    earlier = read_times(before)
+    for core in earlier.keys() & later.keys():  # taskset may change them at any time
+        idle, total = (now - then for now, then in zip(later[core], earlier[core], strict=True))
+        free += idle / total if total else 1.0
     return free
 
 
 class ThreadsByCores:
     """Gives a training on a CPU as many threads as there are free cores, and at most those that it had.
 
-    Only if it is one process, OMP_NUM_THREADS is not set, and results stay the same to the last bit: before
-    another number of threads is used, loss and gradients of a few sentence pairs are computed with both.
-    Otherwise, a warning says once what other processes take. Elsewhere than on Linux nothing is done.
+    Only if it is one process, OMP_NUM_THREADS is not set, and a batch gives the same results to the last bit:
+    before another number of threads is used, its loss and gradients are computed with both. Otherwise, a
+    warning says once what other processes take. The number is that of the whole program; leaving gives it
+    back the threads that it had.
     """
 
     def __init__(self, training: Training) -> None:
-        workers = training.workers
-        self.training, self.processes = training, workers.local
+        self.training = training
+        self.processes = training.workers.local
         self.most = torch.get_num_threads()
         self.same = {self.most}  # numbers of threads that give the same results
-        self.may_change = workers.count == 1 and "OMP_NUM_THREADS" not in os.environ
-        self.interval = FIRST if workers.device.type == "cpu" and STAT.is_file() else math.inf
-        self.said = False
+        self.may_change = (
+            training.workers.count == 1
+            and "OMP_NUM_THREADS" not in os.environ
+            # The comparison computes neither of these.
+            and not training.params.compile
+            and training.selection is None
+        )
+        self.interval = FIRST if training.workers.device.type == "cpu" and is_counted() else math.inf
+        self.has_said = False
         self.look()
 
     def __enter__(self) -> "ThreadsByCores":
@@ -74,43 +91,53 @@ class ThreadsByCores:
     def look(self) -> None:
         """Note how busy the cores have been so far, and this process."""
         self.stat = STAT.read_text() if self.interval < math.inf else ""
-        self.own, self.since = time.process_time(), time.monotonic()
+        self.own = time.process_time()
+        self.since = time.monotonic()
 
     def follow(self) -> str | None:
         """Between two updates: have as many threads as cores are free; return what is to be said, or None."""
         passed = time.monotonic() - self.since
         if passed < self.interval:
             return None
+        self.interval = min(2 * self.interval, LONGEST)
+        now = STAT.read_text()
+        cores = len(read_times(now))
         # The cores that the training has used are free for it.
         used = self.processes * (time.process_time() - self.own) / passed
-        free = count_free(self.stat, STAT.read_text()) + used
-        self.interval = min(2 * self.interval, LONGEST)
-        wanted = min(max(int(free / self.processes + NEARLY), 1), self.most)
-        said = self.change(wanted, free)
+        said = self.change(cores, min(count_free(self.stat, now) + used, cores))
         self.look()
         return said
 
-    def change(self, wanted: int, free: float) -> str | None:
-        """Have so many threads, if that is possible; return what is to be said, or None."""
-        now = torch.get_num_threads()
-        if wanted == now:
+    def change(self, cores: int, free: float) -> str | None:
+        """Have as many threads as cores are free, if that may be; return what is to be said, or None."""
+        wanted = min(max(int(free / self.processes + NEARLY), 1), self.most)
+        if not self.may_change:
+            return self.warn(cores, free, wanted) if self.processes * self.most > free + NEARLY else None
+        if wanted == torch.get_num_threads():
             return None
-        cores = len(read_times(self.stat))
-        taken = max(cores - free, 0.0)
-        if not self.may_change or not (wanted in self.same or is_same_with(self.training, wanted)):
-            self.interval = math.inf  # this is said once
-            return (
-                f"warning: other processes use {taken:.1f} of {inflect(cores, 'core')}, and training has "
-                f"{inflect(self.processes * now, 'thread')}, so it is slower than alone. A thread that waits "
-                "for a core holds up the others: two can be half as fast as one. With fewer, which may round "
-                f"differently: OMP_NUM_THREADS={wanted}"
-            )
+        if wanted not in self.same and not is_same_with(self.training, wanted):
+            torch.set_num_threads(self.most)
+            return self.warn(cores, free, wanted)
         self.same.add(wanted)
         torch.set_num_threads(wanted)
-        if self.said:
+        if self.has_said:
             return None
-        self.said = True
+        self.has_said = True
         return (
-            f"Other processes use {taken:.1f} of {inflect(cores, 'core')}: training goes on with "
-            f"{inflect(wanted, 'thread')}, and has more again when cores are free, with the same results."
+            f"Other processes use {cores - free:.1f} of {inflect(cores, 'core')}: training goes on with "
+            f"{inflect(wanted, 'thread')}, which gives the same results, and has more when cores are free."
         )
+
+    def warn(self, cores: int, free: float, wanted: int) -> str:
+        """Look no more; return a warning."""
+        self.interval = math.inf
+        warning = (
+            f"warning: other processes use {cores - free:.1f} of {inflect(cores, 'core')}, and training has "
+            f"{inflect(self.processes * self.most, 'thread')}, so it is slower than alone."
+        )
+        if wanted < self.most:
+            warning += (
+                " A thread that waits for a core holds up the others: two can be half as fast as one. With "
+                f"fewer, which may round differently: OMP_NUM_THREADS={wanted}"
+            )
+        return warning
