@@ -58,6 +58,11 @@ from convs2s.model.seq2seq import Seq2Seq
 
 NUMBERS_AT_ONCE = 1 << 19
 """Scores of the output layer that are computed before they are read, few enough to stay in cache."""
+FEW_ROWS, LARGE_BLOCK = 96, 1 << 22
+"""With many entries, this many rows are computed at once, unless their scores are more than `LARGE_BLOCK`.
+
+Each block of rows reads all weights again, which costs more than scores that leave the inner caches.
+"""
 ROW_BITS = 4
 """Leading binary digits of the numbers of rows that products have, from which the other digits are 0."""
 
@@ -146,7 +151,7 @@ class EngineScores:
         values = np.empty((self.rows, min(count, entries)), np.float32)
         tokens = np.empty(values.shape, np.int64)
         normalizers = np.empty(self.rows, np.float32)
-        size = max(32, NUMBERS_AT_ONCE // entries)
+        size = max(32, NUMBERS_AT_ONCE // entries, min(FEW_ROWS, LARGE_BLOCK // entries))
         for start in range(0, self.rows, size):
             part = slice(start, start + size)
             product = self.output.product(self.features[part])
