@@ -109,6 +109,7 @@ def test_a_canceled_request_holds_up_no_other() -> None:
 
 @pytest.mark.parametrize(("collect_seconds", "expected"), [
     (10.0, [["a"], ["b"], ["c", "d", "e"], ["f", "g", "h"]]),
+    (0.15, [["a"], ["b"], ["c", "d", "e"], ["f", "g", "h"]]),  # for each of three requests
     (0.0, [["a"], ["b"], ["c", "d", "e"], ["f"], ["g"], ["h"]]),
 ])  # fmt: skip
 def test_only_the_clients_of_a_shared_batch_wait_for_each_other(
@@ -136,7 +137,7 @@ def test_only_the_clients_of_a_shared_batch_wait_for_each_other(
 
 def test_a_client_that_comes_later_than_its_batch_is_served_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Others of an earlier batch may never send another request."""
-    monkeypatch.setattr(batching, "COLLECT_SECONDS", 0.2)
+    monkeypatch.setattr(batching, "COLLECT_SECONDS", 0.1)  # for each of two requests
     worker = Worker()
 
     async def run() -> float:
