@@ -39,6 +39,10 @@ SHORTEST_WORD = 4
 """Letters of a word that has no number as a part."""
 SEPARATOR = re.compile(r"\s*[|¦·•∙›»>→]\s*")
 """What pages write between links that are no parts of a sentence, as in `Home | News`."""
+ARROWS = "›»>→"
+"""Separators that may be in a sentence, too."""
+FIRST_WORD = re.compile(rf"[^\w{ARROWS}]*(\w*)")
+"""The first word of a text, unless an arrow is before it."""
 CONTROLS = {"button", "label"}
 """Elements that are parts of a form, not of a sentence, if they stand side by side."""
 WIDE = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef]")
@@ -189,35 +193,50 @@ def divide(items: Sequence[Item], unclosed: Counter[str]) -> Iterator[str | Segm
     yield from make_segment(stretch)
 
 
-def part_controls(items: Sequence[Item]) -> list[Item]:
+def part_controls(items: Iterable[Item]) -> list[Item]:
     """Return items with a break between buttons or labels side by side, and for what separates links.
 
-    Between two labels may be an object, such as the `<input>` of the second one. Links that have all words of
-    the line are menus.
+    Between two labels may be an object, such as the `<input>` of the second one.
     """
-    is_menu = has_only_links(items)
+    parted = list[Item]()
+    stretch = list[Item]()
+    for item in items:
+        stretch.append(item)
+        if item.kind == "break":
+            parted += part_stretch(stretch)
+            stretch = []
+    return parted + part_stretch(stretch)
+
+
+def part_stretch(items: Sequence[Item]) -> list[Item]:
+    """Return items, of which only the last may be a break, as `part_controls` does."""
+    is_menu, is_path = read_links(items)
     parted = list[Item]()
     closed = set[str]()  # names of the elements that have ended since the last word
     place = 0  # behind their end tags, or that of what separates
-    has_separator = False
+    separator = ""
     has_object = False
     for item in items:
         if item.kind == "close":
-            has_separator = has_separator and bool(closed)
+            separator = separator if closed else ""
             has_object = has_object and bool(closed)
-            place = place if has_separator else len(parted) + 1
+            place = place if separator else len(parted) + 1
             closed.add(item.name)
-        elif item.kind == "text" and SEPARATOR.fullmatch(item.text) and not has_separator:
-            has_separator = True
+        elif item.kind == "text" and SEPARATOR.fullmatch(item.text) and not separator:
+            separator = item.text.strip()
             place = len(parted)
-        elif item.kind == "break" or item.name in RAISED or item.text.strip():
+        elif item.name in RAISED or item.text.strip():
             closed = set()  # such as before a note to the last word
         elif item.kind == "object":
             has_object = True
         elif item.kind == "open" and closed:
             is_control = item.name in CONTROLS and not CONTROLS.isdisjoint(closed)
             is_link = item.name == "a" and "a" in closed and not has_object
-            if is_control or (is_link and (has_separator or is_menu)):
+            if not separator:
+                is_link = is_link and is_menu
+            elif separator in ARROWS:
+                is_link = is_link and is_path
+            if is_control or is_link:
                 if place < len(parted) and parted[place].kind == "text":
                     parted[place] = Item("break", parted[place].raw)
                 else:
@@ -227,15 +246,39 @@ def part_controls(items: Sequence[Item]) -> list[Item]:
     return parted
 
 
-def has_only_links(items: Sequence[Item]) -> bool:
-    """Return whether each word of a line is in a link."""
-    is_in_link = False
+def read_links(items: Iterable[Item]) -> tuple[bool, bool]:
+    """Return whether links side by side are texts of their own, and whether those with arrows are.
+
+    The former are if they have all words and are no sentence, such as `<a>The dog</a> <a>is big.</a>`. The
+    latter are unless other words make a sentence of them, as in `Use <a>File</a> > <a>Open</a> to open it`.
+    """
+    texts = [list[str]()]  # by turns outside of links and in them
     for item in items:
-        if item.name == "a":
-            is_in_link = item.kind == "open"
-        elif not is_in_link and is_translatable(item.text):
-            return False
-    return True
+        is_in_link = len(texts) % 2 == 0
+        if item.name != "a":
+            texts[-1].append(item.text)
+        elif item.kind == "open":
+            texts += [[], []] if is_in_link else [[]]
+        elif len(texts) == 1:  # the link has begun before these items
+            texts = [[], *texts, []]
+        elif is_in_link:
+            texts.append([])
+    joined = ["".join(text).strip() for text in texts]
+    outside = joined[::2]
+    links = list(filter(is_translatable, joined[1::2]))
+    if any(map(is_translatable, outside)):
+        before = outside[0]
+        may_begin = not is_translatable(before) or before.endswith((":", "：", *ARROWS))
+        return False, may_begin and not begins_small(outside[-1])
+    text = "".join(joined)
+    ends = text.endswith((".", "。")) and WORD_AND_END.fullmatch(text[-3:]) is not None  # unlike "U.S."
+    goes_on = links != [] and links[0][0].isupper() and any(map(begins_small, links))
+    return len(links) < 2 or not (ends or goes_on), True
+
+
+def begins_small(text: str) -> bool:
+    """Return whether the first word of a text, if no arrow is before it, is in lower case."""
+    return FIRST_WORD.match(text)[1].islower()  # type: ignore[index]  # it always matches
 
 
 def part_neighbors(items: Iterable[Item]) -> list[Item]:
@@ -246,17 +289,20 @@ def part_neighbors(items: Iterable[Item]) -> list[Item]:
     """
     parted = list[Item]()
     before = ""  # the text before the tags
+    has_words = False  # since the last break
     closed = set[str]()
     opened = set[str]()
     place = 0  # of the break
     is_in_link = False
     for item in items:
         if item.kind == "text" and item.text:
-            if is_parted(before, item.text, closed, opened) or (
+            if is_parted(before, item.text, closed, opened, has_words) or (
                 closed and opened and has_signs_beside(before, item.text, closed | opened)
             ):
                 parted.insert(place, Item("break", ""))
+                has_words = False
             before = item.text
+            has_words = has_words or is_translatable(item.text)
             closed = set()
             opened = set()
         elif item.kind == "open":
@@ -272,15 +318,17 @@ def part_neighbors(items: Iterable[Item]) -> list[Item]:
             is_in_link = is_in_link and item.name != "a"
         elif item.kind != "point" or item.raw[:4].lower() == "<wbr":
             before = ""
+            has_words = has_words and item.kind != "break"
         parted.append(item)
     return parted
 
 
-def is_parted(before: str, after: str, closed: Set[str], opened: Set[str]) -> bool:
+def is_parted(before: str, after: str, closed: Set[str], opened: Set[str], has_words: bool) -> bool:
     """Return whether two texts are not parts of a word or of a sentence, though no space is between them.
 
     Args:
         closed, opened: names of the elements that end and begin between them.
+        has_words: whether words are before them, or in the first one.
     """
     names = closed | opened
     left = WORD_AT_END.search(before)[0]  # type: ignore[index]  # it always matches
@@ -291,7 +339,8 @@ def is_parted(before: str, after: str, closed: Set[str], opened: Set[str]) -> bo
     is_in_word = names <= IN_WORDS
     has_raised = not RAISED.isdisjoint(names)
     are_items = "button" in names or ("a" in closed and "a" in opened)
-    if are_items or not (is_in_word or has_raised or not is_number_beside_word(left, right)):
+    goes_on = left.isdecimal() and right.islower() and has_words  # such as I have <b>3</b>dogs
+    if are_items or (is_number_beside_word(left, right) and not (is_in_word or has_raised or goes_on)):
         return True
     is_part = not is_end and (len(left) == 1 or len(right) == 1 or has_raised)
     if is_part or WIDE.match(right) or WIDE.match(before[-1]):
