@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
+from itertools import pairwise
 from typing import NamedTuple
 
 from convs2s.html.segments import BREAK, Segment
@@ -113,7 +114,20 @@ class Draft:
             owner = votes.most_common(1)[0][0] if votes else around
             # An object may be part of a word, such as of "3￼".
             for part in UNMARKED.finditer(text, word.start, word.stop):
-                units.append((Unit(*part.span(), owner), word.origins))
+                same = find_same(part[0], characters, word.origins)
+                own = owners[same : same + len(part[0])] if same >= 0 else []
+                if len({*own}) < 2:
+                    units.append((Unit(*part.span(), owner), word.origins))
+                    continue
+                # Tags within a word that is the same stay where they are.
+                cuts = [
+                    0,
+                    *(i for i, (left, right) in enumerate(pairwise(own), 1) if left != right),
+                    len(own),
+                ]
+                for start, stop in pairwise(cuts):
+                    unit = Unit(part.start() + start, part.start() + stop, own[start])
+                    units.append((unit, [same + start]))
         places = [place for place in range(sentence.start, sentence.stop) if place in self._marks]
         for mark, place in zip(MARK.finditer(text), places, strict=False):  # surplus ones are not written
             units.append((Unit(*mark.span(), self._marks[place]), [place - sentence.start]))
@@ -125,6 +139,12 @@ class Draft:
             self.units.append(unit._replace(start=self._length + unit.start, stop=self._length + unit.stop))
         self._written.append(text)
         self._length += len(text)
+
+
+def find_same(word: str, source: str, origins: Iterable[int]) -> int:
+    """Return where a word of a translation, as it is, has its first origin in the source; -1 for nowhere."""
+    places = (source.find(word, max(0, i - len(word) + 1), i + len(word)) for i in origins)
+    return next((place for place in places if place >= 0), -1)
 
 
 def find_common_owner(segment: Segment, owners: Iterable[int]) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from convs2s.html.draft import Draft
-from convs2s.html.segments import Inline, Segment, is_translatable
+from convs2s.html.segments import Inline, Segment
 
 LONGEST_WORD = 50
 """Characters between a place and an element in the same word, at most: it keeps the time linear."""
@@ -31,7 +31,7 @@ class Place(NamedTuple):
 def count_words(draft: Draft) -> list[int]:
     """Return, for each place between the units of a draft, the number of words before it."""
     text = draft.join()
-    words = (is_translatable(text[unit.start : unit.stop]) for unit in draft.units)
+    words = (any(map(str.isalpha, text[unit.start : unit.stop])) for unit in draft.units)
     return list(itertools.accumulate(words, initial=0))
 
 
@@ -109,13 +109,15 @@ class Placer:
         holders = shared.holders
         gaps = [self._leave_siblings(child, gap, holders, jumps) for gap in self._find_gaps(child)]
         if inline.closing and inline.start < inline.stop:
+            own_word = self._find_own_word(inline)
             begin, end = self._limit_to_sentences(inline, first, last)
             near = [
                 unit
                 for distance in range(FARTHEST)
                 for gap in gaps
                 for unit in (gap + distance, gap - 1 - distance)
-                if first <= unit < last and not holders[unit - first] and self._is_word(unit)
+                if first <= unit < last and not holders[unit - first]
+                if self._is_word(unit) or unit in own_word
             ]
             own = [unit for unit in near if begin <= unit < end]
             beside = (
@@ -206,12 +208,7 @@ class Placer:
         parent = self.inlines[inline.parent]
         first, last = self.places[inline.parent]
         following = bisect_left(self.origins, (inline.start,))
-        # of its own word, if that has begun before it and has its origin there
-        own = [
-            unit
-            for place, unit in self.origins[max(0, following - 1) : following]
-            if self._is_in_word(place, inline)
-        ]
+        own = self._find_own_word(inline)
         after = [unit for _, unit in self.origins[following : following + 1]]
         before = [unit + 1 for _, unit in self.origins[max(0, following - 1) : following]]
         gaps = [unit for unit in own + after if unit < last] + [unit for unit in before if unit > first]
@@ -222,6 +219,12 @@ class Placer:
             gaps.insert(0, last)
         is_early = inline.start - parent.start < parent.stop - inline.stop
         return gaps or [first if is_early else last]
+
+    def _find_own_word(self, inline: Inline) -> list[int]:
+        """Return the unit of the word that an element is in, if that begins and has its origin before it."""
+        following = bisect_left(self.origins, (inline.start,))
+        nearest = self.origins[max(0, following - 1) : following]
+        return [unit for place, unit in nearest if self._is_in_word(place, inline)]
 
     def _is_in_word(self, place: int, inline: Inline) -> bool:
         """Return whether an element has text that goes on a word in which this place is."""

@@ -140,6 +140,11 @@ def test_tags_follow_their_words(page: str, reversed_page: str) -> None:
         ("a<b> </b>b c", ["A=0 B=1 C=2"], "A<b> </b>B C"),
         ("a<b> </b> b c", ["A=0 B=1 C=2"], "A<b> </b> B C"),
         ("a.<sup>[1]</sup> b", ["A.=0", "*=0 B=1"], "A.<sup>[1]</sup> B"),
+        # parts of words that are the same stay, also with digits; else they are around the word
+        ("12<b>kg</b> and 5<i>cm</i>", ["12kg=0 und=1 5cm=2"], "12<b>kg</b> und 5<i>cm</i>"),
+        ("a 21<sup>st</sup> score 3:<b>2</b>", ["A=0 21st=1 3:2=3 S=2"], "A 21<sup>st</sup> 3:<b>2</b> S"),
+        ("a 21<sup>st</sup> c", ["A=0 21.=1 C=2"], "A <sup>21.</sup> C"),
+        ("a 12<b>kg</b>", ["A=0 12KG=1"], "A <b>12KG</b>"),
         # objects that a translation lost or repeats
         ("a <img> <b>b</b>", ["A=0 B=2"], "A  <img> <b>B</b>"),
         ("a <b>b <img></b>", ["B=1 A=0"], "<b>B <img> </b> A"),
