@@ -52,6 +52,10 @@ def literals(text: str, _: Path) -> None:
     hide_literals(text)
 
 
+def no_phone_number(text: str, _: Path) -> None:
+    hide_literals(f"+{text}x")
+
+
 def sentences(text: str, _: Path) -> None:
     split_sentences(text, "fr")
 
@@ -65,6 +69,7 @@ def sentences(text: str, _: Path) -> None:
             "+/a", "C:\\a b ", "1.", "v1.", "a.", "A.", "AB.", "aB", "aB.", "a_.", "a-", "a.com/", "| ", "|-",
             "- ", "1 ", "((", "é", "日",
         )),
+        *((no_phone_number, part) for part in ("1", "1 ", "(1)", "1-1")),
         *((sentences, part) for part in (
             "a. ", "M. ", "1. ", "a. b. ", "1. a 2. ", "ii. ", "A.B. ", "「はい。」と", "“好。”他说", "a\t",
             "| a ", "! -- a ", " :) A", "… A", "'s ", "https://a.org/B.C ", "{a}. ", '"a." ', "? ", "[a ",
