@@ -65,6 +65,12 @@ ORDINAL = re.compile(
     re.IGNORECASE,
 )
 """A German ordinal at the end: a number after an article, as in der 2. Mann."""
+NO_NOUN = re.compile(
+    r"(?:Ich|Du|Er|Sie|Es|Wir|Ihr|Man|D(?:as|er|ie|en|em)|Dies(?:e[rsm]?)?|Ein(?:e[rsmn]?)?|Kein\w*|[MS]eine?|"
+    r"A[mnb]|Auf|Im|In|Bei|Mit|Nach|Vo[mnr]|Zu[mr]?|Und|Aber|Da(?:nn|nach|her)?|Dort|Hier|Heute|Jetzt|Alle|"
+    r"Wenn|We[rm]|Wie|Was|Wo|Wann|Warum|Ja|Nein|Bitte)\b"
+)
+"""What is no noun, so that a number before it ends a sentence: Er kommt am 5. Sie nicht."""
 LABEL = re.compile(r"(?<!\S)[•⁃*-]?\s?[(\[]?(\d{1,3}|[A-Za-z]|[ivx]{2,5})[.)\]]{1,3}(?=\s)")
 """The number or letter of an item in a list."""
 AT_START = re.compile(literals.LABEL)
@@ -249,7 +255,9 @@ def is_abbreviation(text: str, begin: int, end: int, language: str) -> bool:
         return TWO_PARTS.search(text, start, end) is not None
     if NUMBER.match(text, end):
         return BEFORE_NUMBER.search(text, start, end) is not None
-    return language in CAPITALIZES_NOUNS and ORDINAL.search(text, start, end) is not None
+    if language not in CAPITALIZES_NOUNS or NO_NOUN.match(text, end):
+        return False
+    return ORDINAL.search(text, start, end) is not None
 
 
 def is_aside(text: str, begin: int, end: int, language: str) -> bool:

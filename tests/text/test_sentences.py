@@ -53,6 +53,7 @@ SPLIT = [
     ("sv", ["Jag vet det. ", "Tom vet. ", "Dr. med. Tom vet."]),
     ("en", ["It is approx. 5 miles, see Vol. 3, ch. 4 and Eq. (2). ", "I have a car. ", "5 of us left."]),
     ("de", ["Der 2. Mann kam im 19. Jahrhundert. ", "Am 1. und 2. Tag. ", "Er ist 20. ", "Sie ist 30."]),
+    ("de", ["Er kommt am 5. ", "Sie nicht. ", "Das ist der 2. ", "Ich bin der 1. Mann."]),
     ("de", ["Dipl.-Ing. Huber ist da. ", "Ja."]),
     ("fr", ["J.-P. Sartre est là. ", "Oui."]),
     ("sv", ["Det är t.ex. bra. ", "Ja."]),
