@@ -40,14 +40,16 @@ INITIAL = re.compile(r"(?<![\w.°])([A-ZÀ-ÖØ-ÞА-ЯЁ])\.\s+\Z")
 """A single capital letter at the end, such as M. in French, but not the last one of U.S. or 20 °C."""
 COMMON_WORDS = {
     "cs": "co no tu", "da": "da din form med nat ned regn var", "de": "Bart OK mag mich",
-    "en": "No OK Ok art fed id ill may me miss no", "es": "No bien mar no nos", "fr": "art vol",
-    "hu": "Nem nem", "it": "No ci fa li lo mai me mi no ore so te va via",
-    "nb": "del det kan med min ut", "nl": "al app bel best dat hand me not pas top",
+    "en": "OK Ok fed may me miss no", "es": "bien mar no nos",
+    "hu": "Nem nem", "it": "ci fa li lo mai me mi no ore so te va via",
+    "nb": "del det kan med min ut", "nl": "al bel best dat hand me pas top",
     "nn": "det kan med min ut", "no": "del det kan med min ut", "ru": "муж", "sk": "no tu",
     "sv": "del det hon kan med min ord sen ut", "tr": "kan sen ver",
 }  # fmt: skip
 """Words that end sentences, and that sentencex takes for abbreviations, as me for Maine, by language."""
 LAST_WORD = re.compile(r"(?<!Dr\. )(?<![\w.'’-])([^\W\d_]+)\.[\"”“’»]?\s+(?=\S)")
+NAME_OF_PART = re.compile(r"(?:[IVXLC]{2,}|[B-HJ-Z])\b")
+"""What such a word has after it as an abbreviation, as in no. XII and sen. B."""
 NUMBER = re.compile(r"\(?\d")
 BEFORE_NUMBER = re.compile(
     r"(?<![\w.])(?:approx|cap|ch|chap|eqs?|figs?|max|min|no|pag|pág|ref|sect?|tabs?|vols?)\.\s+\Z",
@@ -225,7 +227,7 @@ def end_words(text: str, language: str) -> Iterator[int]:
     """Yield where sentences end with a word that sentencex takes for an abbreviation, as in Come with me."""
     words = COMMON_WORDS.get(language, "").split()
     for match in LAST_WORD.finditer(text):
-        if match[1] in words and text[match.end()].isupper():
+        if match[1] in words and text[match.end()].isupper() and not NAME_OF_PART.match(text, match.end()):
             yield match.end()
 
 
