@@ -55,6 +55,7 @@ SPLIT = [
     ("de", ["Er kennt mich. ", "Tom weiß, was ich mag. ", "Mag. Huber kommt."]),
     ("sv", ["Jag vet det. ", "Tom vet. ", "Dr. med. Tom vet."]),
     ("en", ["It is approx. 5 miles, see Vol. 3, ch. 4 and Eq. (2). ", "I have a car. ", "5 of us left."]),
+    ("en", ["It is the max. ", "5 of us have a cap. ", "2 do not. ", "See no. 5."]),
     ("de", ["Der 2. Mann kam im 19. Jahrhundert. ", "Am 1. und 2. Tag. ", "Er ist 20. ", "Sie ist 30."]),
     ("de", ["Er kommt am 5. ", "Sie nicht. ", "Das ist der 2. ", "Ich bin der 1. Mann."]),
     ("de", ["Dipl.-Ing. Huber ist da. ", "Ja."]),
