@@ -52,7 +52,8 @@ NAME_OF_PART = re.compile(r"(?:[IVXLC]{2,}|[B-HJ-Z])\b")
 """What such a word has after it as an abbreviation, as in no. XII and sen. B."""
 NUMBER = re.compile(r"\(?\d")
 BEFORE_NUMBER = re.compile(
-    r"(?<!\ba )(?<!\bthe )(?<![\w.])(?:approx|ch|chap|eqs?|figs?|max|min|no|pag|pág|ref|sect?|tabs?|vols?)\.\s+\Z",
+    r"(?<!\ba )(?<!\bthe )(?<![\w.])"
+    r"(?:approx|ch|chap|eqs?|figs?|max|min|no|pag|pág|ref|sect?|tabs?|vols?)\.\s+\Z",
     re.IGNORECASE,
 )
 """An abbreviation at the end that has a number after it, in several languages."""
