@@ -25,6 +25,8 @@ NO_LETTERS = re.compile(rf"&\w+;|&#\d+;|{SPECIALS[UNK]}")
 """What is in words but has no case: Moses' escapes, and unknown words."""
 SEVERAL_LETTERS = re.compile(rf"{LETTER}{{2,}}")
 """A word of at least two letters."""
+BESIDE_AMPERSAND = re.compile(r"\w+(?=&(?:amp;)?\w)|(?<=\w&)\w+")
+"""A part of a name such as AT&T."""
 MOST_LOWERCASE = 0.1
 """Share of letters that a line in capitals may have in lowercase, as in McDONALD."""
 KNOWN_LETTERS = 3
@@ -80,11 +82,12 @@ class CapitalsReader:
         words = source.seen
         rewritten = self._list_rewritten(text)
         capitals = [i for i, word in enumerate(words) if is_in_capitals(word, rewritten)]
+        joined = {i for i in capitals if words[i] in BESIDE_AMPERSAND.findall(text)}
         if capitals and self._is_line_in_capitals(words, capitals):
-            lowered = {i for i in capitals if not self._is_acronym(words[i])}
+            lowered = {i for i in capitals if not self._is_acronym(words[i])} - joined
             raised = frozenset(range(len(words)))
         else:
-            raised = frozenset(self._find_stressed(words, capitals))
+            raised = frozenset(self._find_stressed(words, capitals) - joined)
             lowered = self._find_title_case(words) | raised
         if not lowered:
             return source

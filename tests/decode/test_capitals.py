@@ -41,6 +41,8 @@ def make_parrot(folder: Path, language: str = "en", *, pieces: bool = False, **c
         ("DO NOT OPEN THE OLD HOUSE!", "Do not open the old house !", "DO NOT OPEN THE OLD HOUSE!"),
         ("THE TV IS OLD. TOM AND I", "The TV is old . Tom and I", "THE TV IS OLD. TOM AND I"),
         ("THE USA AND THE HOUSE", "The USA and the house", "THE USA AND THE HOUSE"),
+        ("US&A IS OLD", "US & A is old", "US & A IS OLD"),
+        ("The DO&NOT house", "The DO & NOT house", "The DO & NOT house"),
         ("DO NOT open the house.", "Do not open the house .", "DO NOT open the house."),
         ("The house is in, NO!", "The house is in , no !", "The house is in, NO!"),
         ("The house is NOT old.", "The house is not old .", "The house is NOT old."),
