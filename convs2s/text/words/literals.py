@@ -201,6 +201,8 @@ SIGN = re.compile(
 LITERAL = re.compile("|".join(f"(?:{pattern})" for patterns in LITERALS.values() for pattern in patterns))
 NO_PUNCTUATION = re.compile(rf"[\w\s{OBJECT}]")
 LETTER = re.compile(rf"[{W}]")
+CLOSING = re.compile(r"\*{1,3}|__|~~|\]\(.*")
+"""A mark of Markdown that closes something where text is before it, and no word after it."""
 NUMBERS = re.compile(r"[\W_]*\d[\W\d_]*")
 """A line of numbers alone, such as a date or a price."""
 
@@ -212,12 +214,14 @@ class Hidden(NamedTuple):
         text: of the literal.
         left, right: the punctuation that touches it; empty if there is none.
         follows_letter: whether a letter of a script with spaces touches it on its left.
+        closes: whether it is a mark of Markdown that ends emphasis or the text of a link.
     """
 
     text: str
     left: str = ""
     right: str = ""
     follows_letter: bool = False
+    closes: bool = False
 
 
 def find_literals(text: str) -> Iterator[tuple[int, int]]:
@@ -243,8 +247,10 @@ def hide_literals(text: str) -> tuple[str, list[Hidden]]:
         add(text[position:start])
         parts.append(OBJECT)
         left, right = text[max(position, start - 1) : start], text[end : end + 1]
+        follows_text = bool(left.strip()) and not right.isalnum()
+        closes = follows_text and CLOSING.fullmatch(text, start, end) is not None
         marks = [NO_PUNCTUATION.sub("", beside) for beside in (left, right)]
-        hidden.append(Hidden(text[start:end], marks[0], marks[1], LETTER.match(left) is not None))
+        hidden.append(Hidden(text[start:end], marks[0], marks[1], LETTER.match(left) is not None, closes))
         position = end
     add(text[position:])
     return "".join(parts), hidden
@@ -261,7 +267,8 @@ def show_literals(text: str, hidden: Iterator[Hidden]) -> str:
     for part in rest:
         literal = next(hidden, Hidden(OBJECT))
         marks = SENTENCE_ENDS if literal.follows_letter else (literal.left,)
-        if any(mark and parts[-1].endswith(mark + " ") for mark in marks):
+        touches = literal.closes or any(mark and parts[-1].endswith(mark + " ") for mark in marks)
+        if touches and parts[-1].endswith(" "):
             parts[-1] = parts[-1][:-1]
         follows = literal.right and part.startswith(" " + literal.right)
         parts += [literal.text, part[1:] if follows else part]

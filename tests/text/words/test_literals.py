@@ -164,5 +164,11 @@ def test_what_touched_a_word_touches_the_period_that_the_translation_has() -> No
     """A mark of emphasis is none beside a space; in scripts without spaces any literal touches a word."""
     _, hidden = hide_literals("**Open**")
     assert show_literals(f"{OBJECT}Offen. {OBJECT}", iter(hidden)) == "**Offen.**"
+    _, hidden = hide_literals("**Open?** [It!](#x)")
+    shown = show_literals(f"{OBJECT}Offen. {OBJECT} {OBJECT}Es. {OBJECT}", iter(hidden))
+    assert shown == "**Offen.** [Es.](#x)"
+    _, hidden = hide_literals("(**It**)")
+    assert show_literals(f"Es ist ({OBJECT}das{OBJECT})", iter(hidden)) == "Es ist (**das**)"
+    assert show_literals(f"Es ist {OBJECT}das{OBJECT}", iter(hidden)) == "Es ist **das**"
     _, hidden = hide_literals("詳細は{count}")
     assert show_literals(f"Mehr. {OBJECT}", iter(hidden)) == "Mehr. {count}"
