@@ -81,8 +81,8 @@ def test_idle_cores_are_counted(state: str, free: float, machine: Machine) -> No
 def test_threads_follow_the_free_cores(tmp_path: Path, machine: Machine) -> None:
     """What the training itself uses is free for it. Only the first change is said."""
     steps = [
-        ((1, 1), 2.0, 2), ((1, 1), 1.6, 2), ((1, 1), 1.2, 1), ((1, 1), 0.2, 1), ((1, 0), 1.0, 2),
-        ((0, 0), 0.0, 2), ((1, 1), 1.0, 1),
+        ((1, 1), 2.0, 2), ((1, 1), 2.1, 2), ((1, 1), 1.6, 2), ((1, 1), 1.2, 1), ((1, 1), 0.2, 1),
+        ((1, 0), 1.0, 2), ((0, 0), 0.0, 2), ((1, 1), 1.0, 1),
     ]  # fmt: skip
     said = []
     with ThreadsByCores(tiny_training(tmp_path)) as threads:

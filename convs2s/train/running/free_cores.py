@@ -104,7 +104,7 @@ class ThreadsByCores:
         cores = len(read_times(now))
         # The cores that the training has used are free for it.
         used = self.processes * (time.process_time() - self.own) / passed
-        said = self.change(cores, min(count_free(self.stat, now) + used, cores))
+        said = self.change(cores, min(count_free(self.stat, now) + used, float(cores)))
         self.look()
         return said
 
