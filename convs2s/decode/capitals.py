@@ -25,7 +25,7 @@ NO_LETTERS = re.compile(rf"&\w+;|&#\d+;|{SPECIALS[UNK]}")
 """What is in words but has no case: Moses' escapes, and unknown words."""
 SEVERAL_LETTERS = re.compile(rf"{LETTER}{{2,}}")
 """A word of at least two letters."""
-BESIDE_AMPERSAND = re.compile(r"\w+(?=&(?:amp;)?\w)|(?<=\w&)\w+")
+BESIDE_AMPERSAND = re.compile(r"(?<!\w)\w+(?=&(?:amp;)?\w)|(?<=\w&)\w+")
 """A part of a name such as AT&T."""
 MOST_LOWERCASE = 0.1
 """Share of letters that a line in capitals may have in lowercase, as in McDONALD."""
@@ -82,7 +82,9 @@ class CapitalsReader:
         words = source.seen
         rewritten = self._list_rewritten(text)
         capitals = [i for i, word in enumerate(words) if is_in_capitals(word, rewritten)]
-        joined = {i for i in capitals if words[i] in BESIDE_AMPERSAND.findall(text)}
+        names = {*BESIDE_AMPERSAND.findall(text)}
+        ampersands = {i for i, word in enumerate(words) if word in ("&", "&amp;")}
+        joined = {i for i in capitals if words[i] in names and not ampersands.isdisjoint((i - 1, i + 1))}
         if capitals and self._is_line_in_capitals(words, capitals):
             lowered = {i for i in capitals if not self._is_acronym(words[i])} - joined
             raised = frozenset(range(len(words)))

@@ -41,8 +41,8 @@ SEPARATOR = re.compile(r"\s*[|¦·•∙›»>→]\s*")
 """What pages write between links that are no parts of a sentence, as in `Home | News`."""
 ARROWS = "›»>→"
 """Separators that may be in a sentence, too."""
-FIRST_WORD = re.compile(rf"[^\w{ARROWS}]*(\w*)")
-"""The first word of a text, unless an arrow is before it."""
+FIRST_WORD = re.compile(rf"[^\w|¦·•∙{ARROWS}]*(\w*)")
+"""The first word of a text, unless a separator is before it."""
 CONTROLS = {"button", "label"}
 """Elements that are parts of a form, not of a sentence, if they stand side by side."""
 WIDE = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef]")
@@ -272,12 +272,13 @@ def read_links(items: Iterable[Item]) -> tuple[bool, bool]:
         return False, may_begin and not begins_small(outside[-1])
     text = "".join(joined)
     ends = text.endswith((".", "。")) and WORD_AND_END.fullmatch(text[-3:]) is not None  # unlike "U.S."
-    goes_on = links != [] and links[0][0].isupper() and any(map(begins_small, links))
+    has_several = any(" " in link for link in links)  # words; in a list of single ones case says nothing
+    goes_on = has_several and links[0][0].isupper() and any(map(begins_small, links))
     return len(links) < 2 or not (ends or goes_on), True
 
 
 def begins_small(text: str) -> bool:
-    """Return whether the first word of a text, if no arrow is before it, is in lower case."""
+    """Return whether the first word of a text, if no separator is before it, is in lower case."""
     return FIRST_WORD.match(text)[1].islower()  # type: ignore[index]  # it always matches
 
 

@@ -48,15 +48,16 @@ COMMON_WORDS = {
 }  # fmt: skip
 """Words that end sentences, and that sentencex takes for abbreviations, as me for Maine, by language."""
 LAST_WORD = re.compile(r"(?<!Dr\. )(?<![\w.'’-])([^\W\d_]+)\.[\"”“’»]?\s+(?=\S)")
-NAME_OF_PART = re.compile(r"(?:[IVXLC]{2,}|[B-HJ-Z])\b")
+NAME_OF_PART = re.compile(r"(?:[IVXLC]{2,}|[B-HJ-Z](?!\s+[^\W\d_]))\b")
 """What such a word has after it as an abbreviation, as in no. XII and sen. B."""
 NUMBER = re.compile(r"\(?\d")
 BEFORE_NUMBER = re.compile(
-    r"(?<!\ba )(?<!\bthe )(?<![\w.])"
-    r"(?:approx|ch|chap|eqs?|figs?|max|min|no|pag|pág|ref|sect?|tabs?|vols?)\.\s+\Z",
+    r"(?<![\w.])(?:approx|cap|ch|chap|eqs?|figs?|max|min|no|pag|pág|ref|sect?|tabs?|vols?)\.\s+\Z",
     re.IGNORECASE,
 )
 """An abbreviation at the end that has a number after it, in several languages."""
+NOUN = re.compile(r"\b(?:a|the)\s(?:cap|max|min|ref|sect?|tabs?)\.\s+\Z", re.IGNORECASE)
+"""One of these that is a noun in English, at the end."""
 TWO_PARTS = re.compile(r"(?<![\w.])[^\W\d_]{1,2}\.\s?[^\W\d_]{1,4}\.\s+\Z")
 """An abbreviation of two words at the end, such as Swedish t.ex. and Russian т. е."""
 HYPHEN = re.compile(r"(?<=\.)-\w")
@@ -257,7 +258,8 @@ def is_abbreviation(text: str, begin: int, end: int, language: str) -> bool:
     if text[end : end + 1].islower():
         return TWO_PARTS.search(text, start, end) is not None
     if NUMBER.match(text, end):
-        return BEFORE_NUMBER.search(text, start, end) is not None
+        is_noun = language == "en" and NOUN.search(text, start, end) is not None
+        return not is_noun and BEFORE_NUMBER.search(text, start, end) is not None
     if language not in CAPITALIZES_NOUNS or NO_NOUN.match(text, end):
         return False
     return ORDINAL.search(text, start, end) is not None

@@ -42,6 +42,7 @@ def make_parrot(folder: Path, language: str = "en", *, pieces: bool = False, **c
         ("THE TV IS OLD. TOM AND I", "The TV is old . Tom and I", "THE TV IS OLD. TOM AND I"),
         ("THE USA AND THE HOUSE", "The USA and the house", "THE USA AND THE HOUSE"),
         ("US&A IS OLD", "US & A is old", "US & A IS OLD"),
+        ("OLD&NOT IS THE OLD HOUSE", "OLD & NOT is the old house", "OLD & NOT IS THE OLD HOUSE"),
         ("The DO&NOT house", "The DO & NOT house", "The DO & NOT house"),
         ("DO NOT open the house.", "Do not open the house .", "DO NOT open the house."),
         ("The house is in, NO!", "The house is in , no !", "The house is in, NO!"),

@@ -114,6 +114,8 @@ def show(page: str) -> str:
          "<p>[I like dogs and cats.]</p> [The dog Rex is big.]"),
         ("<a>Mac</a> <a>iPad</a> <a>More...</a><br><a>12</a> <a>It is so.</a>",
          "[Mac/iPad/More.../12/It is so.]"),
+        ("<a>English</a> <a>français</a> <a>Deutsch</a><br><a>A</a> → <a>B</a> | see all",
+         "[English/français/Deutsch/A/B | see all]"),
         ("<a>A<br>B</a> <a>C<br>d</a> <a>home</a> <a>news</a>", "[A/B/C/d/home/news]"),
         ("I have <span>3</span>dogs. <b>x</b><span>3</span>Dogs<br><span>4</span>cats",
          "[I have 3dogs. x3/Dogs/4/cats]"),

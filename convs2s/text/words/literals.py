@@ -237,6 +237,7 @@ def find_literals(text: str) -> Iterator[tuple[int, int]]:
 def hide_literals(text: str) -> tuple[str, list[Hidden]]:
     """Return a text with an `OBJECT` in place of each literal, and the text that each object replaces."""
     parts, hidden = list[str](), list[Hidden]()
+    opened = set[str]()  # marks of Markdown in this line
     position = 0
 
     def add(part: str) -> None:
@@ -248,9 +249,18 @@ def hide_literals(text: str) -> tuple[str, list[Hidden]]:
         parts.append(OBJECT)
         left, right = text[max(position, start - 1) : start], text[end : end + 1]
         follows_text = bool(left.strip()) and not right.isalnum()
-        closes = follows_text and CLOSING.fullmatch(text, start, end) is not None
+        mark = text[start:end]
+        closes = False
+        if "\n" in text[position:start]:
+            opened.clear()
+        if CLOSING.fullmatch(mark) is not None:
+            closes = follows_text and (mark in opened or mark[0] == "]")
+            if mark in opened:
+                opened.remove(mark)
+            elif right.strip():
+                opened.add(mark)
         marks = [NO_PUNCTUATION.sub("", beside) for beside in (left, right)]
-        hidden.append(Hidden(text[start:end], marks[0], marks[1], LETTER.match(left) is not None, closes))
+        hidden.append(Hidden(mark, marks[0], marks[1], LETTER.match(left) is not None, closes))
         position = end
     add(text[position:])
     return "".join(parts), hidden

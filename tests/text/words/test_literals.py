@@ -167,6 +167,11 @@ def test_what_touched_a_word_touches_the_period_that_the_translation_has() -> No
     _, hidden = hide_literals("**Open?** [It!](#x)")
     shown = show_literals(f"{OBJECT}Offen. {OBJECT} {OBJECT}Es. {OBJECT}", iter(hidden))
     assert shown == "**Offen.** [Es.](#x)"
+    _, hidden = hide_literals("他说：**“好”**。")
+    assert show_literals(f"He said: {OBJECT}“Good. {OBJECT}”.", iter(hidden)) == "He said: **“Good.**”."
+    _, hidden = hide_literals("* It costs (*$5*)\n* A*")
+    shown = show_literals(f"{OBJECT} Das (kostet {OBJECT}5. {OBJECT})\n{OBJECT} A {OBJECT}", iter(hidden))
+    assert shown == "* Das (kostet *5.*)\n* A *"
     _, hidden = hide_literals("(**It**)")
     assert show_literals(f"Es ist ({OBJECT}das{OBJECT})", iter(hidden)) == "Es ist (**das**)"
     assert show_literals(f"Es ist {OBJECT}das{OBJECT}", iter(hidden)) == "Es ist **das**"
