@@ -79,7 +79,7 @@ YES_OR_NO = {"action": argparse.BooleanOptionalAction}
 KEEP_LITERALS = Option(
     "--keep-literals",
     YES_OR_NO,
-    "keep addresses, placeholders and other parts of the text that are no language as they are "
+    "keep addresses, placeholders and other parts that are not language as they are "
     "(default: yes, unless the model's text is already tokenized)",
 )
 CAPITALS = Option(

@@ -44,6 +44,13 @@ LONGEST_SMALL = 4
 """Letters of the longest words that title case may leave in lowercase, such as "from"."""
 
 
+def find_joined(words: Sequence[str], capitals: Iterable[int], text: str) -> set[int]:
+    """Return which of these words are parts of a name with an ampersand, such as AT&T, in a text."""
+    names = {*BESIDE_AMPERSAND.findall(text)}
+    ampersands = {i for i, word in enumerate(words) if word in ("&", "&amp;")}
+    return {i for i in capitals if words[i] in names and not ampersands.isdisjoint((i - 1, i + 1))}
+
+
 class CapitalsReader:
     """Lowers what a line has in capitals or title case, to what the model knows.
 
@@ -82,9 +89,7 @@ class CapitalsReader:
         words = source.seen
         rewritten = self._list_rewritten(text)
         capitals = [i for i, word in enumerate(words) if is_in_capitals(word, rewritten)]
-        names = {*BESIDE_AMPERSAND.findall(text)}
-        ampersands = {i for i, word in enumerate(words) if word in ("&", "&amp;")}
-        joined = {i for i in capitals if words[i] in names and not ampersands.isdisjoint((i - 1, i + 1))}
+        joined = find_joined(words, capitals, text) if capitals and "&" in text else set()
         if capitals and self._is_line_in_capitals(words, capitals):
             lowered = {i for i in capitals if not self._is_acronym(words[i])} - joined
             raised = frozenset(range(len(words)))

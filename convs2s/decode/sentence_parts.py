@@ -67,9 +67,12 @@ def join_hypotheses(
     hypotheses: Sequence[SearchResult], owners: Sequence[list[int]], target: Codec
 ) -> Hypothesis:
     """Return a hypothesis for a sentence, given one for each part and the word of each of its pieces."""
-    tokens, sources, source_pieces = list[int](), list[int](), list[int]()
+    tokens = list[int]()
+    sources = list[int]()
+    source_pieces = list[int]()
     pieces_before = 0
-    words, unknowns = list[str](), list[Unknown]()
+    words = list[str]()
+    unknowns = list[Unknown]()
     for number, (hypothesis, of_piece) in enumerate(zip(hypotheses, owners, strict=True), start=1):
         of_words = [of_piece[piece] for piece in hypothesis.sources]
         unknowns += list_unknowns(hypothesis, of_words, len(words), target)

@@ -272,9 +272,12 @@ def read_links(items: Iterable[Item]) -> tuple[bool, bool]:
         return False, may_begin and not begins_small(outside[-1])
     text = "".join(joined)
     ends = text.endswith((".", "。")) and WORD_AND_END.fullmatch(text[-3:]) is not None  # unlike "U.S."
-    has_several = any(" " in link for link in links)  # words; in a list of single ones case says nothing
-    goes_on = has_several and links[0][0].isupper() and any(map(begins_small, links))
-    return len(links) < 2 or not (ends or goes_on), True
+    if len(links) < 2:
+        return True, True
+    are_single_words = not any(" " in link for link in links)  # of which case says nothing
+    goes_on = links[0][0].isupper() and any(map(begins_small, links)) and not are_single_words
+    is_sentence = ends or goes_on
+    return not is_sentence, True
 
 
 def begins_small(text: str) -> bool:
@@ -341,7 +344,8 @@ def is_parted(before: str, after: str, closed: Set[str], opened: Set[str], has_w
     has_raised = not RAISED.isdisjoint(names)
     are_items = "button" in names or ("a" in closed and "a" in opened)
     goes_on = left.isdecimal() and right.islower() and has_words  # such as I have <b>3</b>dogs
-    if are_items or (is_number_beside_word(left, right) and not (is_in_word or has_raised or goes_on)):
+    is_one_word = is_in_word or has_raised or goes_on
+    if are_items or (is_number_beside_word(left, right) and not is_one_word):
         return True
     is_part = not is_end and (len(left) == 1 or len(right) == 1 or has_raised)
     if is_part or WIDE.match(right) or WIDE.match(before[-1]):

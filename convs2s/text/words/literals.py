@@ -1,4 +1,4 @@
-"""Literals: parts of a text that are no language, such as addresses and placeholders, and stay as they are.
+"""Literals: parts of a text that stay as they are, such as addresses and placeholders.
 
 A model translates the text around a literal without seeing it, and no sentence ends in one. `LITERALS` has
 the patterns of all kinds. They take linear time: a match begins only where what repeats in it does.

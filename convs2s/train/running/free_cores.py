@@ -46,12 +46,14 @@ def is_counted() -> bool:
 
 def count_free(before: str, after: str) -> float:
     """Return how many cores were idle, in sum, between two states of /proc/stat."""
+    earlier = read_times(before)
     later = read_times(after)
     free = 0.0
-    earlier = read_times(before)
     for core in earlier.keys() & later.keys():  # taskset may change them at any time
-        idle, total = (now - then for now, then in zip(later[core], earlier[core], strict=True))
-        free += idle / total if total else 1.0
+        idle_before, total_before = earlier[core]
+        idle, total = later[core]
+        passed = total - total_before
+        free += (idle - idle_before) / passed if passed else 1.0
     return free
 
 
