@@ -18,6 +18,7 @@ from torch import nn
 from convs2s.base.code_folders import chosen_folder
 from convs2s.base.compilation import CHOICE
 from convs2s.base.files import write_lines
+from convs2s.engine import loops
 from convs2s.engine.train.layers import (
     FastDropout,
     FastGluConvolution,
@@ -39,7 +40,7 @@ from convs2s.train.loss import SummedLoss
 from pipelines.preset import preset_params
 
 PARAMS = preset_params("tatoeba-en-de")
-BATCH = torch.tensor([[3, 4, EOS], [4, EOS, PAD]])
+BATCH = torch.tensor([[3, 4, EOS], [4, EOS, PAD]]).repeat(50, 1)  # items for several threads in each loop
 
 
 def build_model() -> Seq2Seq:
@@ -62,12 +63,12 @@ def train() -> None:
 
 @torch.inference_mode()
 def translate() -> None:
-    """Translate two sentences."""
+    """Translate a batch."""
     model = build_model().eval()
     fold_weight_norm(model)
     for precision in get_args(Precision):
         engine = choose_model(model, precision, torch.device("cpu"))
-        BeamSearch(PARAMS.translate, keep_attention=False).search(engine, BATCH, [5, 5])
+        BeamSearch(PARAMS.translate, keep_attention=False).search(engine, BATCH, [5] * len(BATCH))
 
 
 def align_words() -> None:
@@ -82,6 +83,7 @@ def align_words() -> None:
 def main() -> None:
     """Use each loop with each type of its arguments."""
     chosen_folder(CHOICE)  # warns of it here, and not once in each process
+    loops.WORTH_A_THREAD = 1  # so that loops are shared, too, if PyTorch has several threads
     with ProcessPoolExecutor(mp_context=multiprocessing.get_context("fork")) as pool:
         for work in [pool.submit(use) for use in (train, translate, align_words)]:
             work.result()

@@ -13,10 +13,8 @@ own file, or of this one, which others inline.
 """
 # mypy: disable-error-code="untyped-decorator"
 
-import functools
 import math
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
@@ -26,6 +24,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from convs2s.base.compilation import compiled
+from convs2s.engine.team import share, start_of_team
 
 vectorized = compiled(__file__, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
 """Decorator of a loop: it is compiled at its first call on a machine, and may reorder sums."""
@@ -65,21 +64,12 @@ def run_loop(loop: Callable[..., None], items: int, elements: int, *arguments: A
 
 def run_on_arrays(loop: Callable[..., None], items: int, elements: int, *arrays: Any) -> None:
     """As `run_loop`, without a look for tensors, which takes as long as a small loop."""
-    count = min(torch.get_num_threads(), items, max(1, elements // WORTH_A_THREAD))
-    if count == 1:
+    threads = torch.get_num_threads()
+    shares = min(threads, items, max(1, elements // WORTH_A_THREAD))
+    if shares == 1 or not start_of_team():
         loop(*arrays, start=0, stop=items)
-        return
-    bounds = [items * i // count for i in range(count + 1)]
-    futures = [threads().submit(loop, *arrays, start=bounds[i], stop=bounds[i + 1]) for i in range(1, count)]
-    loop(*arrays, start=0, stop=bounds[1])
-    for future in futures:
-        future.result()
-
-
-@functools.cache
-def threads() -> ThreadPoolExecutor:
-    """Return the helper threads, which sleep while there is nothing to do."""
-    return ThreadPoolExecutor(thread_name_prefix="loops")
+    else:
+        share(loop, items, shares, threads, *arrays)
 
 
 @intrinsic
