@@ -127,6 +127,38 @@ def test_few_rows_are_added() -> None:
     assert all(round_up(rows) == rows for rows in range(17))
 
 
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "int8"])
+@torch.inference_mode()
+def test_rows_of_the_output_layer_do_not_depend_on_their_block(
+    precision: Precision, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Large vocabularies have blocks of 96 rows, where 32 fit the cache; neither may change a translation."""
+    model = EngineModel(loaded(target_size=20_000, output_embedding_size=512), precision)
+    sizes = list[int]()
+    product = model.output_map.product
+
+    def multiply(x: NDArray[Any]) -> ScaledProduct:
+        sizes.append(len(x))
+        return product(x)
+
+    monkeypatch.setattr(model.output_map, "product", multiply)
+    memory = model.encode(SOURCE)
+    for rows, blocks in ((95, [96]), (96, [96]), (97, [96, 8]), (200, [96, 96, 16])):
+        tokens = 3 + 7 * torch.arange(rows)
+        scores, _, _ = model.step(tokens, memory.select(torch.arange(rows) % 2), model.start(rows))
+        totals = np.zeros((rows, 1), np.float32)
+        allowed = Allowed(np.full(rows, -1), [PAD])
+        found = find_best(scores, totals, allowed, 10)
+        assert sizes == blocks
+        with monkeypatch.context() as patch:
+            patch.setattr("convs2s.engine.decode.model.FEW_ROWS", 32)
+            expected = find_best(scores, totals, allowed, 10)
+        assert max(sizes[len(blocks) :]) == 32
+        for part, expected_part in zip(found, expected, strict=True):
+            assert part.tobytes() == expected_part.tobytes()
+        sizes.clear()
+
+
 def test_the_best_continuations_are_those_of_the_plain_search() -> None:
     """Equal ones are ordered by row; hypotheses may be impossible, and tokens fewer than asked for."""
     draw = torch.Generator().manual_seed(1)
