@@ -28,7 +28,7 @@ from convs2s.search.search import SearchModel
 from convs2s.search.stepwise_model import StepwiseModel
 from convs2s.search.token_scores import Allowed, all_logits, find_best
 from tests.decode.parrot import make_search
-from tests.model.small import EOS, PAD, VARIANTS, sentence, small_model
+from tests.model.small import EOS, PAD, VARIANTS, sentence, small_model, small_params
 
 SOURCE = torch.stack([sentence(7, 40), torch.cat([sentence(5, 40), torch.tensor([PAD, PAD])])])
 CHOSEN = torch.tensor([0, 1, 2, 7, 30, 49])
@@ -40,8 +40,13 @@ CASES += [("int8", changes, BITS * ROUNDED) for changes in VARIANTS[::2]]
 
 
 def loaded(**changes: Any) -> Seq2Seq:
-    """Return the small model as loaded from disk: weight norm folded in, with nonzero biases."""
-    model = small_model(**changes).eval().requires_grad_(False)
+    """Return the small model as loaded from disk."""
+    return as_loaded(small_model(**changes))
+
+
+def as_loaded(model: Seq2Seq) -> Seq2Seq:
+    """Return a model as loaded from disk: weight norm folded in, here with nonzero biases."""
+    model.eval().requires_grad_(False)
     fold_weight_norm(model)
     for name, parameter in model.named_parameters():
         if name.endswith("bias"):
@@ -132,20 +137,21 @@ def test_few_rows_are_added() -> None:
 def test_rows_of_the_output_layer_do_not_depend_on_their_block(
     precision: Precision, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Large vocabularies have blocks of 96 rows, where 32 fit the cache; neither may change a translation."""
-    model = EngineModel(loaded(target_size=20_000, output_embedding_size=512), precision)
+    """Large vocabularies have blocks of 96 rows instead of 32, which may not change a translation."""
+    model = as_loaded(Seq2Seq(small_params(output_embedding_size=512), 40, 20_000, PAD, dropout=0.0))
+    engine = EngineModel(model, precision)
     sizes = list[int]()
-    product = model.output_map.product
+    product = engine.output_map.product
 
     def multiply(x: NDArray[Any]) -> ScaledProduct:
         sizes.append(len(x))
         return product(x)
 
-    monkeypatch.setattr(model.output_map, "product", multiply)
-    memory = model.encode(SOURCE)
+    monkeypatch.setattr(engine.output_map, "product", multiply)
+    memory = engine.encode(SOURCE)
     for rows, blocks in ((95, [96]), (96, [96]), (97, [96, 8]), (200, [96, 96, 16])):
         tokens = 3 + 7 * torch.arange(rows)
-        scores, _, _ = model.step(tokens, memory.select(torch.arange(rows) % 2), model.start(rows))
+        scores, _, _ = engine.step(tokens, memory.select(torch.arange(rows) % 2), engine.start(rows))
         totals = np.zeros((rows, 1), np.float32)
         allowed = Allowed(np.full(rows, -1), [PAD])
         found = find_best(scores, totals, allowed, 10)

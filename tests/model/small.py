@@ -38,9 +38,9 @@ def small_params(**changes: Any) -> ModelParams:
     return ModelParams.model_validate(SMALL | changes)
 
 
-def small_model(dropout: float = 0.0, target_size: int = 50, **changes: Any) -> Seq2Seq:
-    """Build the small model with vocabularies of 40 source entries and `target_size` target entries."""
-    return Seq2Seq(small_params(**changes), 40, target_size, PAD, dropout)
+def small_model(dropout: float = 0.0, **changes: Any) -> Seq2Seq:
+    """Build the small model with vocabularies of 40 source and 50 target entries."""
+    return Seq2Seq(small_params(**changes), 40, 50, PAD, dropout)
 
 
 def sentence(length: int, vocabulary: int, start: int = 0) -> Tensor:
