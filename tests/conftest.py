@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from jaxtyping import install_import_hook
 
+import convs2s  # noqa: F401  # before PyTorch, whose threads spin without it
 from tests import shapes
 
 # pytest-xdist already keeps the cores busy; more threads than cores would mostly wait for each other.
