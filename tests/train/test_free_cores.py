@@ -1,6 +1,7 @@
 """A training that shares its cores has as many threads as cores are free, where its results stay the same."""
 
 import dataclasses
+import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -9,11 +10,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from convs2s.ids.encoded import EncodedSentences
+from convs2s.ids.vocabulary import EOS
 from convs2s.train.choose_layers import choose_alike, is_same_with
+from convs2s.train.loop import train
 from convs2s.train.running import free_cores
 from convs2s.train.running.free_cores import ThreadsByCores, count_free
+from convs2s.train.setup import build_training
 from convs2s.train.training import Training
-from tests.train.tiny import ALONE, tiny_training, weights
+from tests.train.tiny import ALONE, tiny_params, tiny_training, weights, write_tiny
 
 BEFORE = "cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 100 0 50 1000 0 0 0 0 0 0\ncpu1 100 0 50 1000 0 0 0 0 7 7\nintr 1\n"
 AFTER = {
@@ -226,3 +231,56 @@ def test_results_that_threads_change_are_noticed(tmp_path: Path, precision: str,
     assert torch.get_num_threads() == threads
     assert torch.equal(weights(training), before)
     assert all(parameter.grad is None for parameter in training.model.parameters())
+
+
+ENTRIES = 100
+WIDE = {
+    "embedding_size": 128,
+    "output_embedding_size": 128,
+    "encoder_widths": [128, 128],
+    "decoder_widths": [128, 128],
+}
+"""With some hundred tokens an update, PyTorch's threads share the work."""
+
+
+def long_sentences(count: int, start: int) -> EncodedSentences:
+    """Return sentences of 11 to 26 tokens; the attention of shorter ones would be the work of one thread."""
+    lengths = np.array([10 + 5 * ((i + start) % 4) for i in range(count)])
+    rows = [
+        [*(3 + (7 * (i + start) + 3 * np.arange(length) ** 2) % (ENTRIES - 3)), EOS]
+        for i, length in enumerate(lengths)
+    ]
+    return EncodedSentences(np.concatenate(rows), lengths + 1)
+
+
+@pytest.mark.parametrize(
+    ("precision", "optimizer", "learning_rate"), [("float32", "nesterov", 0.25), ("bfloat16", "adam", 0.001)]
+)
+def test_weights_do_not_depend_on_the_number_of_threads(
+    tmp_path: Path, precision: str, optimizer: str, learning_rate: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A training may have another number at any update, so each update gives the same to the last bit."""
+    monkeypatch.setattr("convs2s.engine.loops.WORTH_A_THREAD", 1 << 11)  # so that all loops are shared
+    monkeypatch.setattr("tests.train.tiny.VOCABULARY", ENTRIES)
+    monkeypatch.setattr("tests.train.tiny.sentences", long_sentences)
+    write_tiny(tmp_path, 300)
+    params = tiny_params(
+        tmp_path, precision=precision, optimizer=optimizer, learning_rate=learning_rate, batch_sentences=32,
+        max_tokens=600,
+    )  # fmt: skip
+    model = params.model.model_copy(update=WIDE)
+    paths = tmp_path / "encoded", tmp_path / "vocabulary", tmp_path / "candidates" / "candidates.npz"
+    trained = list[Tensor]()
+    before = torch.get_num_threads()
+    try:
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            training = build_training(model, params.train, 1, *paths, ALONE)
+            for _ in itertools.islice(train(training), 10):
+                pass
+            assert training.state.updates == 10
+            trained.append(weights(training))
+    finally:
+        torch.set_num_threads(before)
+    for other in trained[1:]:
+        assert torch.equal(other, trained[0])
