@@ -4,9 +4,10 @@ import html
 import re
 from collections.abc import Callable, Sequence
 
+from convs2s.html.characters import WIDE, is_translatable
 from convs2s.html.draft import MARK, Draft, TranslatedSentence
 from convs2s.html.places import Place, Placer, count_words
-from convs2s.html.segments import BREAK, WIDE, Segment, is_translatable
+from convs2s.html.segments import BREAK, Segment
 from convs2s.text.sentences import WITHOUT_SPACES, write_space
 
 SPACES = " \u00a0\u3000"

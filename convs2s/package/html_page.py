@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 from convs2s.decode.links import find_counterparts, list_owners
 from convs2s.decode.sampling import Sampling
+from convs2s.html.characters import is_translatable
 from convs2s.html.draft import Traced, TranslatedSentence, Word
 from convs2s.html.inline_tags import write_segment
-from convs2s.html.segments import BREAK, Segment, is_translatable, read_page
+from convs2s.html.segments import BREAK, Segment, read_page
 from convs2s.package.translator import Texts, Translation, Translator, as_texts
 from convs2s.text.vocabulary.segmentation import WORD_MARK
 from convs2s.text.words.characters import has_letters
