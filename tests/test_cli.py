@@ -7,6 +7,7 @@ import subprocess
 import sys
 import warnings
 from functools import partial
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -165,3 +166,16 @@ def test_threads_that_wait_sleep_unless_told_otherwise(
     importlib.reload(convs2s)
     assert os.environ["OMP_WAIT_POLICY"] == after
     assert os.environ.get("GOMP_SPINCOUNT") == ("20000" if before is None else None)
+
+
+@pytest.mark.skipif(not Path("/sys/kernel/mm/transparent_hugepage").is_dir(), reason="no huge pages")
+@pytest.mark.parametrize(("choice", "expected"), [(None, True), ("0", False)])
+def test_large_tensors_ask_for_huge_pages(choice: str | None, expected: bool) -> None:
+    """The kernel then gives them where it has them; a choice of the user's stays."""
+    code = "import convs2s, torch; x = torch.ones(2**24); print(open('/proc/self/smaps').read())"
+    env = {name: value for name, value in os.environ.items() if name != "THP_MEM_ALLOC_ENABLE"}
+    if choice is not None:
+        env["THP_MEM_ALLOC_ENABLE"] = choice
+    command = [sys.executable, "-c", code]
+    smaps = subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
+    assert any("hg" in line.split() for line in smaps.splitlines() if line.startswith("VmFlags")) == expected
