@@ -1,7 +1,7 @@
 """Compile the library's loops side by side: `python -m pipelines.compile_loops`, a part of `make install`.
 
 What is compiled is kept on disk. Without this, each loop is compiled at its first use, on one core. No two
-processes here use the same loop: both would compile it.
+processes here use the same loop for the same types: both would compile it.
 """
 
 import contextlib
@@ -83,7 +83,8 @@ def align_words() -> None:
 def main() -> None:
     """Use each loop with each type of its arguments."""
     chosen_folder(CHOICE)  # warns of it here, and not once in each process
-    loops.WORTH_A_THREAD = 1  # so that loops are shared, too, if PyTorch has several threads
+    torch.set_num_threads(2)  # so that loops are shared, too
+    loops.WORTH_A_THREAD = 1
     with ProcessPoolExecutor(mp_context=multiprocessing.get_context("fork")) as pool:
         for work in [pool.submit(use) for use in (train, translate, align_words)]:
             work.result()

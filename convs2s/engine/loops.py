@@ -32,7 +32,7 @@ exact = compiled(__file__, error_model="numpy")
 """The same for a loop that must compute each number as written."""
 intrinsic: Any = extending.intrinsic  # its annotations hide what compiled code may call
 
-WORTH_A_THREAD = 1 << 15  # elements; waking a thread takes as long as a loop over this many
+WORTH_A_THREAD = 1 << 15  # elements; to start the other threads takes about as long as a loop over this many
 I8, I16, I32, F32 = ir.IntType(8), ir.IntType(16), ir.IntType(32), ir.FloatType()
 # exp(x) = 2^n 2^f with |f| <= 1/2; Taylor's coefficients of 2^f, highest power first, give it to 1e-7.
 POWERS = [math.log(2.0) ** k / math.factorial(k) for k in range(7, -1, -1)]

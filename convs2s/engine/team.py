@@ -1,7 +1,7 @@
 """Compiled loops shared among the threads of PyTorch's OpenMP library.
 
-Such threads wait for the next operation of PyTorch's without sleeping. Threads of our own would have to share
-the cores with them: with two cores, a loop then took longer on two threads than on one.
+These threads stay awake for a moment after each operation, as the next one follows soon. Threads of our own
+would compete with them for the cores: with two cores, a loop then took longer on two threads than on one.
 """
 # mypy: disable-error-code="no-untyped-call,no-untyped-def,untyped-decorator"
 
@@ -24,7 +24,7 @@ intrinsic: Any = extending.intrinsic  # its annotations hide what compiled code 
 I32, I64, POINTER = ir.IntType(32), ir.IntType(64), ir.IntType(8).as_pointer()
 TASK = ir.FunctionType(ir.VoidType(), [POINTER])
 START = ir.FunctionType(ir.VoidType(), [TASK.as_pointer(), POINTER, I32, I32])
-# Of what threads know of their work: arguments, code, items, shares, how many are taken, whether one failed.
+# Fields of the struct that the threads read: arguments, code, items, shares, next share, whether one failed.
 FIELDS = [I32(field) for field in range(6)]
 CODE: dict[Any, int] = {}
 """Addresses of machine code, by loop and kinds of arguments."""
@@ -32,9 +32,10 @@ CODE: dict[Any, int] = {}
 
 @functools.cache
 def start_of_team() -> int:
-    """Return the address of GOMP_parallel, by which compilers start a team of threads; 0 without OpenMP.
+    """Return the address of GOMP_parallel, by which compilers start a team of threads; 0 if there is none.
 
-    It is looked for in what PyTorch loads, as another library would have other threads.
+    It is looked for in what PyTorch loads, as another library would have other threads. Without it, as on
+    Windows, one thread runs the loops.
     """
     library = ctypes.CDLL(torch._C.__file__)
     start = getattr(library, "GOMP_parallel", None)
@@ -45,11 +46,12 @@ def share(loop: Any, items: int, shares: int, threads: int, *arguments: Any) -> 
     """Call a compiled loop for all items, a share at a time, in any thread of the team.
 
     Args:
-        shares: at most the threads. With fewer, the others of the team have nothing to do; to start a smaller
-            team would end and start threads.
+        shares: at most the threads. With fewer, the others of the team have nothing to do.
+        threads: of PyTorch; a team of another size would end some of its threads, or start more.
+        arguments: of the loop, arrays and numbers, without start and stop.
 
     Raises:
-        MemoryError: if a loop had too little, which is the only thing that can fail in one.
+        MemoryError: if a loop ran out of memory, the only error that one can raise.
     """
     kinds = [(x.dtype, x.ndim, x.flags.num) if isinstance(x, np.ndarray) else type(x) for x in arguments]
     key = (loop, *kinds)
@@ -61,7 +63,8 @@ def share(loop: Any, items: int, shares: int, threads: int, *arguments: Any) -> 
 def find_code(loop: Any, arguments: Sequence[Any]) -> int:
     """Return the address of the machine code of a loop for such arguments.
 
-    Another copy could round otherwise, as LLVM would optimize it once more where it is used.
+    By its address, a team runs the same code as a single thread. LLVM would optimize a copy once more, and
+    sums could be rounded otherwise.
     """
     types = (*map(numba.typeof, arguments), int64, int64)
     loop.compile(types)
@@ -108,17 +111,17 @@ def write_task(context: Any, module: Any, types: Sequence[Any], kind: Any) -> An
     entry, look, call, end = (task.append_basic_block(name) for name in ("entry", "look", "call", "end"))
     builder = ir.IRBuilder(entry)
     work = builder.bitcast(task.args[0], kind)
-    *contents, taken, failed = (builder.gep(work, [I32(0), field]) for field in FIELDS)
+    *contents, following, failed = (builder.gep(work, [I32(0), field]) for field in FIELDS)
     arguments, code, items, shares = map(builder.load, contents)
     builder.branch(look)
 
     builder.position_at_end(look)
-    share = builder.atomic_rmw("add", taken, I64(1), "monotonic")
-    builder.cbranch(builder.icmp_signed("<", share, shares), call, end)
+    index = builder.atomic_rmw("add", following, I64(1), "monotonic")
+    builder.cbranch(builder.icmp_signed("<", index, shares), call, end)
 
     builder.position_at_end(call)
-    begin = builder.sdiv(builder.mul(items, share), shares)
-    stop = builder.sdiv(builder.mul(items, builder.add(share, I64(1))), shares)
+    begin = builder.sdiv(builder.mul(items, index), shares)
+    stop = builder.sdiv(builder.mul(items, builder.add(index, I64(1))), shares)
     types = (*types, int64, int64)
     loop = builder.inttoptr(code, context.call_conv.get_function_type(none, types).as_pointer())
     values = [*cgutils.unpack_tuple(builder, arguments), begin, stop]

@@ -29,6 +29,17 @@ def fail(numbers, start, stop):  # type: ignore[no-untyped-def]
         numbers[i] += 1
 
 
+@compiled()
+def wait_for_all(arrived, start, stop):  # type: ignore[no-untyped-def]
+    for i in range(start, stop):
+        for _ in range(10**9):
+            arrived[i] += 1
+            if arrived.min() > 0:
+                break
+        else:
+            raise ValueError
+
+
 @pytest.fixture
 def three_threads() -> Iterator[None]:
     """PyTorch with three threads."""
@@ -61,6 +72,12 @@ def test_each_item_is_passed_once(threads: int) -> None:
     for other in others:
         other.join()
     assert len(done) == 3 * sum(min(threads, items) - 1 for items in (2, 3, 7, 1000))
+
+
+@pytest.mark.usefixtures("three_threads")
+def test_shares_run_at_the_same_time() -> None:
+    """Each of these waits for the others."""
+    team.share(wait_for_all, 3, 3, 3, np.zeros(3, np.int64))
 
 
 @pytest.mark.usefixtures("three_threads")
