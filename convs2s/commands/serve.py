@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import os
+import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,12 @@ OPTIONS = (
     Option("--max-characters", {**COUNT, "default": 10_000}, "longest text in a request"),
     Option("--max-lines", {**COUNT, "default": 200}, "most lines in a request"),
     Option("--batch-lines", {**COUNT, "default": 64}, "lines translated at once"),
+    Option(
+        "--workers",
+        {**COUNT, "default": 1},
+        "processes that serve, on a CPU; several share the memory of the models, and --threads is then of "
+        "each (default: 1)",
+    ),
 )
 
 
@@ -76,7 +83,7 @@ def run(options: argparse.Namespace) -> None:
     check_range(options, 0, 2**16 - 1, "port")
     check_range(options, 1, MOST_CHARACTERS, "max_characters")
     check_range(options, 1, MOST_LINES, "max_lines", "batch_lines")
-    check_range(options, 1, MOST_PROCESSES, "threads")
+    check_range(options, 1, MOST_PROCESSES, "threads", "workers")
     key_file: Path | None = options.api_key_file
     keys = tuple(key_file.read_text(encoding="utf-8").split()) if key_file else ()
     if key_file and not keys:
@@ -96,6 +103,7 @@ def run(options: argparse.Namespace) -> None:
     from convs2s.serve.endings import UVICORN, Server  # noqa: PLC0415
     from convs2s.serve.pairs import load_pairs  # noqa: PLC0415
     from convs2s.serve.requests import RequestReader  # noqa: PLC0415
+    from convs2s.serve.workers import Supervisor, check_device  # noqa: PLC0415
 
     with pause_garbage_collection():
         pairs = load_pairs(
@@ -107,16 +115,27 @@ def run(options: argparse.Namespace) -> None:
             keep_literals=options.keep_literals,
             capitals=options.capitals,
         )
+    if options.workers > 1:
+        check_device(pairs, options.workers)
     for pair in pairs:
         print(f"convs2s: {pair}: {pair.translator.words.precision}", file=sys.stderr)
     # By default a thread that reads or writes a page may keep all others waiting for 5 ms at a time.
     sys.setswitchinterval(0.0005)
-    batcher = Batcher(options.batch_lines, options.threads)
+    threads = 1 if options.threads is None and options.workers > 1 else options.threads
+    batcher = Batcher(options.batch_lines, threads)
     reader = RequestReader(keys, options.max_characters, options.max_lines)
     names = ["localhost", "127.0.0.1", "[::1]"] if is_local and not keys else ["*"]
     app = create_app(pairs, reader, batcher, names)
-    with contextlib.suppress(KeyboardInterrupt):  # with which uvicorn ends after Ctrl-C
-        Server(uvicorn.Config(app, host=options.host, port=options.port, **UVICORN)).run()
-    if batcher.is_working:  # on lines of requests that have been cut off; Python would wait for it
-        sys.stderr.flush()
-        os._exit(0)
+    config = uvicorn.Config(app, host=options.host, port=options.port, **UVICORN)
+
+    def serve(sockets: list[socket.socket] | None = None) -> None:
+        with contextlib.suppress(KeyboardInterrupt):  # with which uvicorn ends after Ctrl-C
+            Server(config).run(sockets)
+        if batcher.is_working:  # on lines of requests that have been cut off; Python would wait for it
+            sys.stderr.flush()
+            os._exit(0)
+
+    if options.workers == 1:
+        serve()
+    else:
+        Supervisor(serve, config.bind_socket(), options.workers).run()

@@ -4,9 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from starlette.testclient import TestClient
 
 from convs2s.cli import main
+from convs2s.serve.pairs import LanguagePair, load_pairs
 from tests.package.small_package import write_small_package
 
 
@@ -14,7 +16,7 @@ from tests.package.small_package import write_small_package
 def served(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Collect applications instead of serving them."""
     apps: list[Any] = []
-    monkeypatch.setattr("convs2s.serve.endings.Server.run", lambda server: apps.append(server.config.app))
+    monkeypatch.setattr("convs2s.serve.endings.Server.run", lambda server, _: apps.append(server.config.app))
     return apps
 
 
@@ -65,6 +67,25 @@ def test_a_server_for_others_or_with_keys_answers_to_any_name(
     assert TestClient(served[0]).get("/health", headers={"Host": "translate.example"}).status_code == 200
 
 
+def test_several_workers_refuse_a_gpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """CUDA fails in a forked process: the server would answer each request with 500."""
+
+    def load_on_gpu(*arguments: Any, **settings: Any) -> list[LanguagePair]:
+        pairs = load_pairs(*arguments, **settings)
+        pairs[0].translator.words.device = torch.device("cuda:1")
+        return pairs
+
+    monkeypatch.setattr("convs2s.serve.pairs.load_pairs", load_on_gpu)
+    monkeypatch.setattr("convs2s.serve.workers.Supervisor.run", lambda _: None)
+    assert (
+        main(["serve", "--model", str(write_small_package(tmp_path)), "--port", "0", "--workers", "2"]) == 2
+    )
+    error = "convs2s: error: --workers 2: the model of en-de is on cuda:1, which forked processes cannot use."
+    assert error in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -72,6 +93,7 @@ def test_a_server_for_others_or_with_keys_answers_to_any_name(
         (["--port", "99999"], "error: --port: expected a number from 0 to 65,535, found 99999."),
         (["--port", "-1"], "error: --port: expected a number from 0 to 65,535, found -1."),
         (["--threads", "100000"], "error: --threads: expected a number from 1 to 4,096, found 100000."),
+        (["--workers", "0"], "error: --workers: expected a number from 1 to 4,096, found 0."),
         (["--batch-lines", "10000000"], "error: --batch-lines: expected a number from 1 to 1,000,000, found"),
         (
             ["--max-characters", "10000000000"],
