@@ -57,7 +57,8 @@ class FairListener(socket.socket):
     """
 
     def __init__(self, bound: socket.socket, accepted: memoryview) -> None:
-        super().__init__(bound.family, bound.type, bound.proto, bound.detach())
+        # asyncio turns Nagle's algorithm off only if the protocol is given; an answer would wait for 40 ms.
+        super().__init__(bound.family, bound.type, socket.IPPROTO_TCP, bound.detach())
         self.accepted = accepted
         self.worker = 0
 

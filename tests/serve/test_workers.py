@@ -17,6 +17,7 @@ from typing import TypeVar
 
 import pytest
 
+from convs2s.serve.workers import FairListener
 from tests.package.small_package import write_small_package
 
 Value = TypeVar("Value")
@@ -202,6 +203,7 @@ def test_no_worker_outlives_the_parent(folder: Path) -> None:
             time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_workers_that_die_at_once_end_the_server(folder: Path) -> None:
     """Another start would fail as well: the error is shown, not a loop."""
     with serving(folder, 2) as server:
@@ -215,6 +217,7 @@ def test_workers_that_die_at_once_end_the_server(folder: Path) -> None:
         assert not is_alive(other)
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_is_an_error(folder: Path) -> None:
     """The status and the message are uvicorn's, as for one process."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -224,3 +227,14 @@ def test_a_port_that_is_taken_is_an_error(folder: Path) -> None:
         ended = subprocess.run(command, check=False, capture_output=True, text=True)
     assert ended.returncode == 3
     assert "address already in use" in ended.stderr.lower()
+
+
+def test_answers_are_sent_without_delay() -> None:
+    """asyncio turns off Nagle's algorithm, which holds back the end of an answer, for such connections."""
+    bound = socket.socket()
+    bound.bind(("127.0.0.1", 0))
+    with FairListener(bound, memoryview(bytearray(2))) as listener:
+        listener.listen()
+        with socket.create_connection(listener.getsockname()), listener.accept()[0] as connection:
+            assert connection.proto == socket.IPPROTO_TCP
+        assert list(listener.accepted) == [1, 0]
