@@ -10,6 +10,8 @@ request to response.
 With --heavy N, each row is followed by another, in which N more clients keep sending texts of 10,000
 characters, the longest that the server takes by default: latency is still that of the short lines.
 
+With --workers N, the server has N processes.
+
 The last column is the share of the time in which the clients, all in one process, were working: near 100 %,
 the table would show their limits, not the server's.
 """
@@ -44,6 +46,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_common(parser, "model", "source", "threads")
     parser.add_argument("--clients", **NUMBER, nargs="+", default=[1, 8, 32])
     parser.add_argument("--requests", **NUMBER, default=400, help="of all clients in total, each a line")
+    parser.add_argument("--workers", **NUMBER, default=1, help="processes of the server")
     parser.add_argument("--heavy", **NUMBER, default=0, help="clients that send long texts meanwhile")
 
 
@@ -59,7 +62,7 @@ def measure(options: argparse.Namespace, report: Report) -> None:
     report.table(COLUMNS)
     for name, size in SETTINGS.items():
         with start_server(options, size) as address:
-            measure_load(address, bodies[:20], 1, heavy_body, 0)  # a warm-up
+            measure_load(address, bodies[:20], options.workers, heavy_body, 0)  # a warm-up
             for clients in options.clients:
                 for heavy in dict.fromkeys((0, options.heavy)):
                     figures = measure_load(address, asked, clients, heavy_body, heavy)
@@ -71,8 +74,9 @@ def measure(options: argparse.Namespace, report: Report) -> None:
 def start_server(options: argparse.Namespace, batch_lines: int) -> Iterator[str]:
     """Run a server on a free port; yield its host and port."""
     command = [sys.executable, "-m", "convs2s.cli", "serve", "--model", str(options.model), "--port", "0"]
-    numbers = ["--threads", str(options.threads), "--batch-lines", str(batch_lines)]
-    with subprocess.Popen([*command, *numbers], stderr=subprocess.PIPE, encoding="utf-8") as server:
+    numbers = {"threads": options.threads, "workers": options.workers, "batch-lines": batch_lines}
+    command += [f"--{name}={number}" for name, number in numbers.items()]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8") as server:
         try:
             assert server.stderr is not None
             matches = (re.search(r"http://(\S+)", line) for line in server.stderr)

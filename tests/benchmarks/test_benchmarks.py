@@ -110,7 +110,8 @@ RUNS = {
             can_be_zero=["bleu", "split_right"], lines=6),
     ],
     "serve": [
-        Run(f"{TEXT} --clients 1 2 --requests 6 --heavy 1", ["batches", "clients", "heavy clients"],
+        Run(f"{TEXT} --clients 1 2 --requests 6 --heavy 1 --workers 2",
+            ["batches", "clients", "heavy clients"],
             [(batches, clients, heavy) for batches in ("together", "alone") for clients in (1, 2)
              for heavy in (0, 1)], 6, can_be_zero=["heavy answers"], lines=5),
     ],
