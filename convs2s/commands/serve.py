@@ -103,7 +103,7 @@ def run(options: argparse.Namespace) -> None:
     from convs2s.serve.endings import UVICORN, Server  # noqa: PLC0415
     from convs2s.serve.pairs import load_pairs  # noqa: PLC0415
     from convs2s.serve.requests import RequestReader  # noqa: PLC0415
-    from convs2s.serve.workers import Supervisor, check_device  # noqa: PLC0415
+    from convs2s.serve.workers import Supervisor, bind, check_device  # noqa: PLC0415
 
     with pause_garbage_collection():
         pairs = load_pairs(
@@ -138,4 +138,4 @@ def run(options: argparse.Namespace) -> None:
     if options.workers == 1:
         serve()
     else:
-        Supervisor(serve, config.bind_socket(), options.workers).run()
+        Supervisor(serve, bind(config), options.workers).run()

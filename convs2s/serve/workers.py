@@ -4,17 +4,22 @@ uvicorn's own supervisor starts processes that load the models anew, and ends wi
 """
 
 import gc
+import logging
 import mmap
 import multiprocessing
 import os
 import signal
 import socket
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from multiprocessing.context import ForkProcess
 from typing import Any
+
+import uvicorn
+from uvicorn.config import STARTUP_FAILURE
 
 from convs2s.base.messages import warn
 from convs2s.base.parallel import end_with_parent
@@ -46,19 +51,38 @@ def check_device(pairs: Sequence[LanguagePair], workers: int) -> None:
             )
 
 
+def bind(config: uvicorn.Config) -> socket.socket:
+    """Listen on the address, print it, and return the socket; as a single server does, exit if that fails.
+
+    uvicorn's `bind_socket` prints the address before clients can connect.
+    """
+    is_ipv6 = ":" in config.host
+    log = logging.getLogger("uvicorn.error")
+    try:
+        listener = socket.create_server(
+            (config.host, config.port), family=socket.AF_INET6 if is_ipv6 else socket.AF_INET
+        )
+    except OSError as error:
+        log.error(error)
+        sys.exit(STARTUP_FAILURE)
+    host = f"[{config.host}]" if is_ipv6 else config.host
+    log.info("Uvicorn running on http://%s:%d (Press CTRL+C to quit)", host, listener.getsockname()[1])
+    return listener
+
+
 class FairListener(socket.socket):
-    """A listening socket of several workers, each of which gets about as many connections.
+    """A socket on which several workers listen, each of which gets about as many connections.
 
     asyncio would accept all that wait at once, and of idle workers the kernel wakes some sooner than others.
 
     Args:
-        bound: a socket that is bound to an address; this one takes its place.
+        listener: the socket that this one replaces.
         accepted: how many connections each worker has accepted, in shared memory.
     """
 
-    def __init__(self, bound: socket.socket, accepted: memoryview) -> None:
+    def __init__(self, listener: socket.socket, accepted: memoryview) -> None:
         # asyncio turns Nagle's algorithm off only if the protocol is given; an answer would wait for 40 ms.
-        super().__init__(bound.family, bound.type, socket.IPPROTO_TCP, bound.detach())
+        super().__init__(listener.family, listener.type, socket.IPPROTO_TCP, listener.detach())
         self.accepted = accepted
         self.worker = 0
 
@@ -91,13 +115,13 @@ class Supervisor:
 
     Args:
         serve: what a worker does.
-        bound: a socket that is bound to an address.
+        listener: of the server.
         number: of workers.
     """
 
-    def __init__(self, serve: Serve, bound: socket.socket, number: int) -> None:
+    def __init__(self, serve: Serve, listener: socket.socket, number: int) -> None:
         self._serve = serve
-        self._listener = FairListener(bound, memoryview(mmap.mmap(-1, 8 * number)).cast("Q"))
+        self._listener = FairListener(listener, memoryview(mmap.mmap(-1, 8 * number)).cast("Q"))
         self._workers: dict[ForkProcess, Start] = {}
         self._passed_on = list[int]()
         # A signal that a thread of PyTorch's gets interrupts no call, but then there is a byte to read here.
@@ -109,7 +133,6 @@ class Supervisor:
         Raises:
             ChildProcessError: if a worker died soon after its start, and so did those that replaced it.
         """
-        self._listener.listen()  # uvicorn has just printed the address
         gc.freeze()  # scanning shared objects would copy them
         self._writer.setblocking(False)
         signal.set_wakeup_fd(self._writer.fileno())

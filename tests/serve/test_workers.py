@@ -21,6 +21,7 @@ from convs2s.serve.workers import FairListener
 from tests.package.small_package import write_small_package
 
 Value = TypeVar("Value")
+THREADS = {**os.environ, "OMP_NUM_THREADS": "2"}  # while the parent loads the model, too
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads processes in /proc")
 TEXT = "ein Haus und"
 SLOW_TEXT = "\n".join(["Das ist ein Haus und noch eins ."] * 20_000)  # takes longer than the server waits
