@@ -42,7 +42,7 @@ from benchmarks.harness import (
     speeds_in_turns,
 )
 from convs2s.commands.shared import pause_garbage_collection
-from convs2s.engine.decode.linear_maps import multiply
+from convs2s.engine.decode.linear_maps import pack
 from convs2s.model.storage import load_model
 from convs2s.package.translator import Translator, load
 from convs2s.search.stepwise_model import StepwiseModel
@@ -120,10 +120,10 @@ def translators(
 def int8_peak() -> float:
     """Return the operations per second of a large matrix product in 8-bit integers."""
     rows = torch.randint(1, 128, (1024, 1024), dtype=torch.uint8)
-    packed = torch.ops.onednn.qlinear_prepack(torch.ones(1024, 1024, dtype=torch.int8), None)
+    multiply = pack(torch.ones(1024, 1024, dtype=torch.int8), 64)
 
     def multiply_once() -> float:
-        multiply(rows, packed, 1024, 64)
+        multiply(rows)
         return 2.0 * 1024**3
 
     return peak(multiply_once, CPU)

@@ -61,12 +61,13 @@ def test_a_large_processor_plays_a_small_one() -> None:
     """With the variables of PyTorch and oneDNN, `auto` is float32, and sums of 8-bit products stay exact."""
     code = """
 import torch
-from convs2s.engine.decode.linear_maps import largest_input
+from convs2s.engine.decode.linear_maps import largest_input, packs_convolutions
 from convs2s.model.precision import choose_precision
-print(choose_precision("auto", torch.device("cpu")).precision, largest_input())
+precision = choose_precision("auto", torch.device("cpu")).precision
+print(precision, largest_input(), packs_convolutions())
 """
     limits = {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
     command = [sys.executable, "-c", code]
     environment = {**os.environ, **limits}
     output = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert output.stdout.split() == ["float32", "63"], output.stderr
+    assert output.stdout.split() == ["float32", "63", "True"], output.stderr

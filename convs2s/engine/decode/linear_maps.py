@@ -1,6 +1,6 @@
 """Linear maps x W^T + b with fixed weights, stored as the CPU's matrix products read them fastest.
 
-Weights are packed once by oneDNN; `F.linear` would repack them for every product. 8-bit weights are integers
+Weights are packed once by oneDNN; `F.linear` would pack them for every product. 8-bit weights are integers
 times a scale per output; inputs are rounded the same way at run time, with a scale per row, so that a result
 does not depend on the other rows of the batch. Their sums are exact: without VNNI, processors add pairs of
 products in 16 bits, so inputs are rounded to 7 bits there.
@@ -8,12 +8,13 @@ products in 16 bits, so inputs are rounded to 7 bits there.
 
 import functools
 import platform
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Float32, UInt8
+from jaxtyping import Float, Float32, Int8, UInt8
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
@@ -24,6 +25,10 @@ from convs2s.model.precision import X86, Precision
 LARGEST_WEIGHT = 127.0
 LARGEST_INPUTS = (127, 63)  # magnitudes; the second where sums of pairs must fit 16 bits
 TINY = 1e-30
+
+
+Products = Callable[[UInt8[Tensor, "R K"]], Float32[Tensor, "R N"]]
+"""Returns (rows - zero) W^T for packed 8-bit weights W, with sums of integers."""
 
 
 class ScaledProduct(NamedTuple):
@@ -88,7 +93,7 @@ class Int8Map:
         weight = weight.float().contiguous()  # packing ignores strides
         scales = weight.abs().amax(dim=1) / LARGEST_WEIGHT
         rounded = (weight / scales.clamp(min=TINY)[:, None]).round().to(torch.int8)
-        self.packed = torch.ops.onednn.qlinear_prepack(rounded, None)
+        self.multiply = pack(rounded, self.largest + 1)
         self.scales = as_array(scales)
         self.bias = np.zeros(len(weight), np.float32) if bias is None else as_array(bias.float())
 
@@ -101,7 +106,7 @@ class Int8Map:
     def product(self, x: Float32[np.ndarray, "R K"]) -> ScaledProduct:
         """Return x W^T + b as the loops read it."""
         rows, row_scales = quantize(x, self.largest)
-        sums = multiply(torch.from_numpy(rows), self.packed, self.outputs, self.largest + 1)
+        sums = self.multiply(torch.from_numpy(rows))
         return ScaledProduct(as_array(sums), row_scales, self.scales, self.bias)
 
 
@@ -144,13 +149,42 @@ def quantize(
     return rows, scales
 
 
-def multiply(rows: UInt8[Tensor, "R K"], packed: Tensor, outputs: int, zero: int) -> Float32[Tensor, "R N"]:
-    """Return (rows - zero) W^T for packed 8-bit weights W, with sums of integers."""
+def pack(weight: Int8[Tensor, "N K"], zero: int) -> Products:
+    """Pack a weight in the way that is fastest here."""
+    return pack_convolution(weight, zero) if packs_convolutions() else pack_linear(weight, zero)
+
+
+def pack_linear(weight: Int8[Tensor, "N K"], zero: int) -> Products:
+    """Pack a weight as that of a linear map."""
+    packed = torch.ops.onednn.qlinear_prepack(weight, None)
+    ones, zeros = unit_scales(len(weight))
+
+    def multiply(rows: UInt8[Tensor, "R K"]) -> Float32[Tensor, "R N"]:
+        product: Tensor = torch.ops.onednn.qlinear_pointwise(
+            rows, 1.0, zero, packed, ones, zeros, None, 1.0, 0, torch.float32, "none", [], ""
+        )
+        return product
+
+    return multiply
+
+
+def pack_convolution(weight: Int8[Tensor, "N K"], zero: int) -> Products:
+    """Pack a weight as that of a convolution over a sequence of rows, with kernels of width 1."""
+    outputs, inputs = weight.shape
     ones, zeros = unit_scales(outputs)
-    product: Tensor = torch.ops.onednn.qlinear_pointwise(
-        rows, 1.0, zero, packed, ones, zeros, None, 1.0, 0, torch.float32, "none", [], ""
+    geometry = [1, 1], [0, 0], [1, 1], 1  # stride, padding, dilation, groups
+    packed = torch.ops.onednn.qconv_prepack(
+        weight.view(outputs, inputs, 1, 1), ones, 1.0, zero, *geometry, [1, inputs, 1, 1]
     )
-    return product
+
+    def multiply(rows: UInt8[Tensor, "R K"]) -> Float32[Tensor, "R N"]:
+        sequence = rows.view(1, 1, len(rows), inputs).permute(0, 3, 1, 2)
+        product: Tensor = torch.ops.onednn.qconv_pointwise(
+            sequence, 1.0, zero, packed, ones, zeros, None, *geometry, 1.0, 0, torch.float32, "none", [], ""
+        )
+        return product.permute(0, 2, 3, 1).view(len(rows), outputs)
+
+    return multiply
 
 
 @functools.cache
@@ -173,9 +207,17 @@ def largest_input() -> int:
     its environment variables.
     """
     weight = torch.full((64, 64), int(LARGEST_WEIGHT), dtype=torch.int8)
-    packed = torch.ops.onednn.qlinear_prepack(weight, None)
     for largest in LARGEST_INPUTS:
         rows = torch.full((32, 64), 2 * largest + 1, dtype=torch.uint8)
-        if bool((multiply(rows, packed, 64, largest + 1) == 64 * largest * LARGEST_WEIGHT).all()):
+        if bool((pack_linear(weight, largest + 1)(rows) == 64 * largest * LARGEST_WEIGHT).all()):
             break
     return largest
+
+
+@functools.cache
+def packs_convolutions() -> bool:
+    """Return whether oneDNN packs 8-bit weights of linear maps in each product, those of convolutions once.
+
+    So it does on processors with AVX2, but neither VNNI nor AVX-512.
+    """
+    return largest_input() < LARGEST_INPUTS[0] and torch.backends.cpu.get_cpu_capability() == "AVX2"
