@@ -103,7 +103,7 @@ def run(options: argparse.Namespace) -> None:
     from convs2s.serve.endings import UVICORN, Server  # noqa: PLC0415
     from convs2s.serve.pairs import load_pairs  # noqa: PLC0415
     from convs2s.serve.requests import RequestReader  # noqa: PLC0415
-    from convs2s.serve.workers import Supervisor, bind, check_device  # noqa: PLC0415
+    from convs2s.serve.workers import Supervisor, bind, check_workers  # noqa: PLC0415
 
     with pause_garbage_collection():
         pairs = load_pairs(
@@ -116,7 +116,7 @@ def run(options: argparse.Namespace) -> None:
             capitals=options.capitals,
         )
     if options.workers > 1:
-        check_device(pairs, options.workers)
+        check_workers(pairs, options.workers)
     for pair in pairs:
         print(f"convs2s: {pair}: {pair.translator.words.precision}", file=sys.stderr)
     # By default a thread that reads or writes a page may keep all others waiting for 5 ms at a time.

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import wait
-from multiprocessing.context import ForkProcess
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 import uvicorn
@@ -40,8 +40,10 @@ Serve = Callable[[list[socket.socket]], None]
 """Serves on sockets until a signal ends it."""
 
 
-def check_device(pairs: Sequence[LanguagePair], workers: int) -> None:
-    """Raise ValueError if a model is on a GPU, which a forked process cannot use."""
+def check_workers(pairs: Sequence[LanguagePair], workers: int) -> None:
+    """Raise ValueError if a model is on a GPU, which a forked process cannot use, or this is not Linux."""
+    if sys.platform != "linux":  # elsewhere, workers do not end with a server that is killed
+        raise ValueError(f"--workers {workers}: several workers need Linux. Use one.")
     for pair in pairs:
         device = pair.translator.words.device
         if device.type != "cpu":
@@ -122,7 +124,7 @@ class Supervisor:
     def __init__(self, serve: Serve, listener: socket.socket, number: int) -> None:
         self._serve = serve
         self._listener = FairListener(listener, memoryview(mmap.mmap(-1, 8 * number)).cast("Q"))
-        self._workers: dict[ForkProcess, Start] = {}
+        self._workers: dict[BaseProcess, Start] = {}
         self._passed_on = list[int]()
         # A signal that a thread of PyTorch's gets interrupts no call, but then there is a byte to read here.
         self._signals, self._writer = socket.socketpair()
@@ -162,8 +164,10 @@ class Supervisor:
         arguments = os.getpid(), self._serve, self._listener
         worker = multiprocessing.get_context("fork").Process(target=work, args=arguments, daemon=True)
         signal.pthread_sigmask(signal.SIG_BLOCK, HANDLERS)
-        worker.start()
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, HANDLERS)
+        try:
+            worker.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, HANDLERS)
         self._workers[worker] = Start(place, time.monotonic(), early_deaths)
 
     def _end(self, number: int) -> None:
@@ -174,7 +178,7 @@ class Supervisor:
             if worker.pid is not None and worker.exitcode is None:
                 os.kill(worker.pid, number)
 
-    def _replace(self, worker: ForkProcess) -> str:
+    def _replace(self, worker: BaseProcess) -> str:
         """Start another worker for one that has died, unless the server is to end.
 
         Returns:
@@ -189,8 +193,12 @@ class Supervisor:
         how = by_signal if code < 0 else f"ended with status {code}"
         early_deaths = start.early_deaths + 1 if time.monotonic() - start.time < EARLY_SECONDS else 0
         if early_deaths < MOST_EARLY_DEATHS:
+            try:
+                self._start(start.place, early_deaths)
+            except OSError as error:  # too little memory, or too many processes
+                warn("convs2s", f"worker {worker.pid} {how}, and no other one can be started: {error}")
+                return "" if self._workers else "no worker is left."
             warn("convs2s", f"worker {worker.pid} {how}; another one takes its place.")
-            self._start(start.place, early_deaths)
             return ""
         self._end(signal.SIGTERM)
         return (
@@ -204,7 +212,7 @@ def work(parent: int, serve: Serve, listener: socket.socket) -> None:
     os.setpgid(0, 0)  # Ctrl-C reaches the parent alone, which passes it on; twice would end it at once
     end_with_parent(parent)
     signal.set_wakeup_fd(-1)
-    for name, handler in HANDLERS.items():
-        signal.signal(name, handler)
+    for name in HANDLERS:  # until uvicorn handles them
+        signal.signal(name, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, HANDLERS)
     serve([listener])

@@ -9,6 +9,7 @@ from starlette.testclient import TestClient
 
 from convs2s.cli import main
 from convs2s.serve.pairs import LanguagePair, load_pairs
+from convs2s.serve.workers import check_workers
 from tests.package.small_package import write_small_package
 
 
@@ -84,6 +85,13 @@ def test_several_workers_refuse_a_gpu(
     )
     error = "convs2s: error: --workers 2: the model of en-de is on cuda:1, which forked processes cannot use."
     assert error in capsys.readouterr().err
+
+
+def test_several_workers_need_linux(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Elsewhere they would go on without a server that was killed, and keep its port."""
+    monkeypatch.setattr("sys.platform", "darwin")
+    with pytest.raises(ValueError, match="--workers 3: several workers need Linux"):
+        check_workers([], 3)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Several server processes on one port: `convs2s serve --workers`."""
 
 import contextlib
+import errno
 import http.client
 import json
 import os
@@ -17,7 +18,7 @@ from typing import TypeVar
 
 import pytest
 
-from convs2s.serve.workers import FairListener
+from convs2s.serve.workers import FairListener, Supervisor
 from tests.package.small_package import write_small_package
 
 Value = TypeVar("Value")
@@ -239,3 +240,24 @@ def test_answers_are_sent_without_delay() -> None:
         with socket.create_connection(listener.getsockname()), listener.accept()[0] as connection:
             assert connection.proto == socket.IPPROTO_TCP
         assert list(listener.accepted) == [1, 0]
+
+
+def test_others_go_on_if_no_worker_can_be_started(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Such as when memory has run out, for which one of them was killed."""
+
+    def fail(_: object) -> None:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    supervisor = Supervisor(lambda _: time.sleep(60), socket.socket(), 2)
+    for place in range(2):
+        supervisor._start(place)
+    monkeypatch.setattr("multiprocessing.context.ForkProcess.start", fail)
+    messages = list[str]()
+    for worker in list(supervisor._workers):
+        worker.kill()
+        messages.append(supervisor._replace(worker))
+        assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == set()  # signals still arrive
+    assert messages == ["", "no worker is left."]
+    assert capsys.readouterr().err.count("no other one can be started: [Errno 11]") == 2
