@@ -57,8 +57,8 @@ OPTIONS = (
     Option(
         "--workers",
         {**COUNT, "default": 1},
-        "processes that serve, on a CPU; several share the memory of the models, and --threads is then of "
-        "each (default: 1)",
+        "processes that serve, on a CPU; several share the memory of the models, and have one thread each "
+        "unless --threads says otherwise (default: 1)",
     ),
 )
 
@@ -129,6 +129,7 @@ def run(options: argparse.Namespace) -> None:
     config = uvicorn.Config(app, host=options.host, port=options.port, **UVICORN)
 
     def serve(sockets: list[socket.socket] | None = None) -> None:
+        """Serve until interrupted, on these sockets or else on one of its own."""
         with contextlib.suppress(KeyboardInterrupt):  # with which uvicorn ends after Ctrl-C
             Server(config).run(sockets)
         if batcher.is_working:  # on lines of requests that have been cut off; Python would wait for it

@@ -21,7 +21,9 @@ from numba.core.types import int32, int64, none
 from convs2s.base.compilation import compiled
 
 intrinsic: Any = extending.intrinsic  # its annotations hide what compiled code may call
-I32, I64, POINTER = ir.IntType(32), ir.IntType(64), ir.IntType(8).as_pointer()
+I32 = ir.IntType(32)
+I64 = ir.IntType(64)
+POINTER = ir.IntType(8).as_pointer()
 TASK = ir.FunctionType(ir.VoidType(), [POINTER])
 START = ir.FunctionType(ir.VoidType(), [TASK.as_pointer(), POINTER, I32, I32])
 # Fields of the struct that the threads read: arguments, code, items, shares, next share, whether one failed.
@@ -84,6 +86,7 @@ def start_team(context: Any, start: Any, code: Any, items: Any, shares: Any, thr
     """What `share_code` does, in LLVM IR."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        """Fill the struct, and call GOMP_parallel with a task that reads it."""
         start, code, items, shares, threads, given = values
         work = cgutils.alloca_once(builder, ir.LiteralStructType([given.type, I64, I64, I64, I64, I32]))
         contents = given, code, items, shares, I64(0), I32(0)
@@ -108,7 +111,10 @@ def write_task(context: Any, module: Any, types: Sequence[Any], kind: Any) -> An
     """
     task = ir.Function(module, TASK, name=module.get_unique_name("task"))
     task.linkage = "internal"
-    entry, look, call, end = (task.append_basic_block(name) for name in ("entry", "look", "call", "end"))
+    entry = task.append_basic_block("entry")
+    look = task.append_basic_block("look")  # whether there is a share left
+    call = task.append_basic_block("call")
+    end = task.append_basic_block("end")
     builder = ir.IRBuilder(entry)
     work = builder.bitcast(task.args[0], kind)
     *contents, following, failed = (builder.gep(work, [I32(0), field]) for field in FIELDS)
